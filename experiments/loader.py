@@ -123,13 +123,20 @@ def program_of(document: Document) -> Path | None:
     key = ("control", "program")
     control = document.values.get("control")
     name = control.get("program") if isinstance(control, dict) else None
-    if not isinstance(name, str) or (FOLDER.parent / name).is_file():
+    if not isinstance(name, str) or _is_file(FOLDER.parent / name):
         return None
     beside = Path(document.place(key)[0]).parent / name
-    found = next((path for path in (beside, Path(name)) if path.is_file()), None)
+    found = next((path for path in (beside, Path(name)) if _is_file(path)), None)
     if found is None:
         raise document.error(key, f"no file {beside}; Fairlane's own are p4src/als.p4 and others of p4src/")
     return found
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _check_schedule(settings: Settings, document: Document) -> None:

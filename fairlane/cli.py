@@ -68,6 +68,8 @@ console = OwnConsole()
 class _PassOn(TyperCommand):
     """A command whose words are another program's: none is an option here, and `--` stays where it stands."""
 
+    ignore_unknown_options = True
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.args = args
         return args

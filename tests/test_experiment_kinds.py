@@ -332,13 +332,13 @@ def test_processes_are_told_what_the_experiment_sets(tmp_path: Path) -> None:
     for name in ("a", "b"):
         flow = experiment.flow(name)
         argv = _arguments(experiment, flow)[f"{name}.sender"]
-        given = agent.build_parser().parse_args(argv[3:])
+        given = agent.build_parser().parse_args(argv[argv.index("--role") :])
         assert (given.algorithm, given.packet_bytes, given.max_rate) == ("als", flow.settings.packet_bytes, flow.settings.maximum_rate_bps)
         assert agent.algorithm_parameters(given.algorithm, given.max_rate, given.packet_bytes, given.param) == flow.settings.parameters
     for name in ("o", "m"):
         flow = experiment.flow(name)
         for argv in _arguments(experiment, flow).values():
-            given = agent.build_parser().parse_args(argv[3:])
+            given = agent.build_parser().parse_args(argv[argv.index("--role") :])
             assert (given.algorithm, given.packet_bytes, given.source) == ("none", flow.settings.packet_bytes, flows.source(flow.settings))
     argv = _arguments(experiment, experiment.flow("r"))["r.sender"]
     assert argv[argv.index("--stop-at") + 1] == "1020.000000"

@@ -125,7 +125,7 @@ def test_without_measures_each_group_has_its_goodput() -> None:
     [
         ('m = "= tcp-sack.mean_pbs"', "measure.m: no figure 'mean_pbs'; did you mean 'mean_bps'"),
         ('m = "= udp.mean_bps"', "measure.m: no group of flows 'udp'; known: "),
-        ('m = "= tcp-sack.mean_bps +"', "measure.m: '= tcp-sack.mean_bps +' is not an expression"),
+        ('m = "= tcp-sack.mean_bps +"', "measure.m: 'tcp-sack.mean_bps +' is not an expression"),
     ],
 )
 def test_a_fault_of_a_measure_is_said_in_the_words_of_the_file(measure: str, message: str) -> None:

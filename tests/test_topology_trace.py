@@ -161,7 +161,8 @@ def test_what_a_host_sends_leaves_at_the_opportunities() -> None:
     network.add_source_flow("f", "a", "b", 5000, 100_000_000, 1_400_000_000, source, packet_bytes=1500)
     network.schedule_opportunities(100_000_000, "a", 0, [ms * 1_000_000 for ms in opportunities_ms], 1500)
     network.run_until(1_400_000_000)
-    received = [fields["received_packets"] for _, _, fields in network.take_flow_logs("f")[1]]
+    at_ns = {instant: fields["received_packets"] for instant, _, fields in network.take_flow_logs("f")[1]}
+    received = [at_ns[100_000_000 * n] for n in range(1, 15)]
     every_ms = [round_ * 406 + ms for round_ in range(4) for ms in opportunities_ms]
     assert received == [bisect.bisect_right(every_ms, 100 * n) for n in range(14)]
 

@@ -167,7 +167,10 @@ def _check_measure(document: Document, name: str, text: Any, owners: Mapping[str
     try:
         used = expressions.names_in(text)
     except ValueError as error:
-        raise document.error(path, str(error)) from error
+        said = str(error)
+        for unusual, group in owners.items():
+            said = said.replace(unusual, group)
+        raise document.error(path, said) from error
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")
         if not dot:

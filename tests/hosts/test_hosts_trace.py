@@ -142,7 +142,8 @@ def on_a_host(flow: Flow, role: str, folder: Path) -> tuple[list, list, list]:
     make, layered = native.HostEnd, flow.kind is not None and ALGORITHMS[flow.kind].layered
     place = native.Place(
         ADDRESSES[own], ADDRESSES[peer], flow.port, start_ns=0, stop_ns=STOP_NS + (LINGER_NS if role == "receiver" else 0), epoch_ns=0,
-        name=flow.name, seed=SEED, base_group=GROUPS[0] if layered else None, arrivals=came)  # fmt: skip
+        name=flow.name, seed=SEED, base_group=GROUPS[0] if layered else None, arrivals=came,
+        marks_ns=[0, STOP_NS] if role == "receiver" else [])  # fmt: skip
     if flow.kind is None:
         end = make.source(place, flow.source.application(), packet_bytes=1000) if role == "sender" else make.sink(place)
     else:
