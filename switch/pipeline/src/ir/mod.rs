@@ -191,6 +191,13 @@ pub enum Op {
     Heavy(u32),
 }
 
+impl Op {
+    /// The pipeline may end after the piece of code that this is in: an `exit`, or a failure.
+    pub fn may_stop(&self) -> bool {
+        matches!(self, Op::Exit | Op::Heavy(_))
+    }
+}
+
 /// Where a value is written.
 #[derive(Debug, Clone)]
 pub enum LValue {

@@ -18,11 +18,13 @@ pub struct Effects {
     pub may_write_all: bool,
     /// It does more than write slots.
     pub acts: bool,
+    /// The pipeline may end there: all that is read at its end is read.
+    pub ends: bool,
 }
 
 impl Effects {
     fn anything() -> Effects {
-        Effects { reads_all: true, may_write_all: true, acts: true, ..Effects::default() }
+        Effects { reads_all: true, may_write_all: true, acts: true, ends: true, ..Effects::default() }
     }
 }
 
@@ -137,8 +139,6 @@ impl Context<'_> {
             Op::RegSet { .. }
             | Op::Count { .. }
             | Op::Digest(_)
-            | Op::Exit
-            | Op::Stop
             | Op::Jump(_)
             | Op::JumpIfZero(..)
             | Op::JumpIfNonZero(..)
@@ -148,13 +148,14 @@ impl Context<'_> {
             | Op::UnlessLeU(_)
             | Op::UnlessLtS(_)
             | Op::UnlessLeS(_) => e.acts = true,
+            Op::Exit | Op::Stop => (e.acts, e.ends) = (true, true),
             Op::Table(t) => return self.table(*t as usize),
             Op::Heavy(i) => return self.heavy(&self.heavy[*i as usize]),
         }
         e
     }
 
-    /// A table may run any of its actions, with any arguments.
+    /// A table may run any of its actions, with any arguments, and is left early when that one says so.
     fn table(&self, t: usize) -> Effects {
         let ir = &self.tables[t];
         if self.infos[t].profile.is_some() {
@@ -172,6 +173,7 @@ impl Context<'_> {
             let code = self.actions[action.index()].code;
             for op in &self.code[code.start as usize..code.end as usize] {
                 let inner = self.of(op);
+                e.ends |= op.may_stop();
                 if inner.reads_all || inner.may_write_all {
                     return Effects::anything();
                 }

@@ -64,7 +64,7 @@ impl Emitter<'_> {
                 Op::JumpIfZero(slot, to) => Op::JumpIfZero(slot, targets[&to]),
                 op => op,
             };
-            stops |= matches!(op, Op::Exit | Op::Heavy(_));
+            stops |= op.may_stop();
             self.ops.push(op);
         }
         if let Some(&label) = targets.get(&code.end) {

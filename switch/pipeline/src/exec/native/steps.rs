@@ -203,7 +203,7 @@ impl Steps {
             self.place(label);
             self.code(ir, code)?;
             let ops = &ir.code[code.start as usize..code.end as usize];
-            if ops.iter().any(|op| matches!(op, Op::Exit | Op::Heavy(_))) {
+            if ops.iter().any(Op::may_stop) {
                 self.steps.push(Step::Op(Op::Stop));
             }
             self.steps.push(Step::Op(Op::Jump(done)));

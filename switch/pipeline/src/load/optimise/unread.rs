@@ -104,7 +104,7 @@ pub fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) -> Slots
         if effects.reads_all {
             (0..all).for_each(|slot| now.add(slot));
         }
-        if matches!(op, Op::Exit | Op::Stop) {
+        if effects.ends {
             live.iter().for_each(|&slot| now.add(slot));
         }
         here(&mut entry, place, &now);
