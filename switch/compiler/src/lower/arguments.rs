@@ -37,6 +37,67 @@ pub(super) enum Passing {
 }
 
 impl<'a> Lower<'a, '_> {
+    /// Makes a call. Where a later argument has effects, those before it are evaluated first, left to right as the call has them: the
+    /// place of an l-value is found, and its value kept (spec 6.8). The rest do not change anything, and `f` evaluates them.
+    pub(super) fn arguments_in_order<T>(&mut self, info: &CallInfo, arguments: &'a [Argument], f: impl FnOnce(&mut Self) -> T) -> T {
+        let last = arguments.iter().rposition(|a| self.has_effects(&a.value));
+        let count = match last {
+            Some(last)
+                if arguments.len() > 1
+                    || matches!(
+                        arguments[0].value.kind,
+                        ast::ExprKind::Index(..) | ast::ExprKind::Member(..) | ast::ExprKind::Slice(..)
+                    ) =>
+            {
+                last + 1
+            }
+            _ => return f(self),
+        };
+        let mut kept = Vec::new();
+        for (i, a) in arguments.iter().enumerate().take(count) {
+            let e = &a.value;
+            let parameter = info.order.iter().position(|o| *o == Some(i)).and_then(|p| info.signature.params.get(p));
+            let Some(parameter) = parameter else { continue };
+            if matches!(e.kind, ast::ExprKind::DontCare) || matches!(parameter.ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_)) {
+                continue;
+            }
+            kept.push(e.id);
+            let v = if matches!(parameter.direction, Direction::Out | Direction::InOut) {
+                let relative =
+                    |s: &Storage| matches!(s, Storage::Header(HeaderRef::Next(_) | HeaderRef::Last(_), _) | Storage::UnionNext(..));
+                let to = match &e.kind {
+                    ast::ExprKind::Slice(..) => self.destination(e),
+                    // `extract` moves `next` on, so that it stays what it is.
+                    _ => match self.place(e) {
+                        Some(s) if relative(&s) => None,
+                        Some(s) => Some(Destination::Place(self.pin(s, e.span))),
+                        None => None,
+                    },
+                };
+                let Some(to) = to else { continue };
+                let v = match &to {
+                    Destination::Place(s) => self.load(s),
+                    Destination::Bits(p, high, low) => Val::Scalar(fold::slice(Expr::place(p.clone()), *high, *low)),
+                };
+                self.located.insert(e.id, to);
+                if parameter.direction == Direction::Out {
+                    continue;
+                }
+                v
+            } else {
+                self.value(e)
+            };
+            let v = if i + 1 < count { self.freeze(v, e.span) } else { v };
+            self.evaluated.insert(e.id, v);
+        }
+        let result = f(self);
+        for id in kept {
+            self.evaluated.remove(&id);
+            self.located.remove(&id);
+        }
+        result
+    }
+
     /// Evaluates the arguments of a call, left to right.
     pub(super) fn bind_arguments(
         &mut self,
@@ -59,7 +120,11 @@ impl<'a> Lower<'a, '_> {
         for (p, a) in params.iter().zip(&args) {
             let writable = matches!(p.direction, Direction::Out | Direction::InOut);
             let place = match a {
-                Some(e) if writable && !matches!(e.kind, ast::ExprKind::DontCare) => self.place(unsliced(e)),
+                Some(e) if writable && !matches!(e.kind, ast::ExprKind::DontCare) => match self.located.get(&e.id) {
+                    Some(Destination::Bits(p, ..)) => Some(Storage::Scalar(p.clone())),
+                    Some(Destination::Place(s)) => Some(s.clone()),
+                    None => self.place(unsliced(e)),
+                },
                 _ => None,
             };
             places.push(place.clone().filter(|_| !a.is_some_and(|e| matches!(e.kind, ast::ExprKind::Slice(..)))));
@@ -79,7 +144,12 @@ impl<'a> Lower<'a, '_> {
                 Direction::Out | Direction::InOut => {
                     let others = touched.iter().enumerate().filter(|(j, _)| *j != i).filter_map(|(_, s)| s.as_ref());
                     let alias = match &places[i] {
-                        Some(s) => s.is_dynamic() || passing == Passing::Open || others.into_iter().any(|o| o.overlaps(s, &self.program)),
+                        Some(s) => {
+                            s.is_dynamic()
+                                || passing == Passing::Open
+                                || args[i].is_some_and(|e| self.located.contains_key(&e.id))
+                                || others.into_iter().any(|o| o.overlaps(s, &self.program))
+                        }
                         None => true,
                     };
                     match (&places[i], args[i]) {
@@ -110,9 +180,7 @@ impl<'a> Lower<'a, '_> {
                     };
                     let v = self.settle_value(v, span);
                     let overwritten = places.iter().flatten().any(|s| self.value_overlaps(&v, s));
-                    let later = (i + 1..params.len()).any(|j| args[j].is_some_and(|e| self.has_effects(e)));
-                    let v =
-                        if self.is_plain(&v) && passing == Passing::Closed && !overwritten && !later { v } else { self.freeze(v, span) };
+                    let v = if self.is_plain(&v) && passing == Passing::Closed && !overwritten { v } else { self.freeze(v, span) };
                     let binding = match self.storage_of(&v) {
                         Some(s) => Binding::Storage(s),
                         None => Binding::Value(v),
@@ -163,6 +231,9 @@ impl<'a> Lower<'a, '_> {
 
     /// Where an l-value is; `None` for `_`.
     pub(super) fn destination(&mut self, e: &'a ast::Expr) -> Option<Destination> {
+        if let Some(known) = self.located.get(&e.id) {
+            return Some(known.clone());
+        }
         if let ast::ExprKind::Slice(..) = &e.kind {
             let (p, high, low) = self.bits_place(e)?;
             return Some(Destination::Bits(p, high, low));

@@ -116,11 +116,13 @@ impl<'a> Lower<'a, '_> {
                 self.store(&place, v, span);
             }
             Some(op) => {
+                // `A op= B` is `A = A op B`, from left to right.
+                let current = self.load(&place);
+                let current = if self.has_effects(value) { self.freeze(current, span) } else { current };
+                let l = self.as_scalar(current);
                 let v = self.value(value);
                 let r = self.as_scalar(v);
                 let r = self.settle(r, span);
-                let current = self.load(&place);
-                let l = self.as_scalar(current);
                 let result = fold::binary(op, l, r);
                 self.check_division(&result, op, span);
                 self.store(&place, Val::Scalar(result), span);
@@ -131,13 +133,15 @@ impl<'a> Lower<'a, '_> {
     fn slice_assignment(&mut self, target: &'a ast::Expr, op: Option<BinaryOp>, value: &'a ast::Expr, span: Span) {
         let t = self.type_of(target.id);
         let Some((p, h, l)) = self.bits_place(target) else { return };
+        let current = Val::Scalar(fold::slice(Expr::place(p.clone()), h, l));
+        let current = if op.is_some() && self.has_effects(value) { self.freeze(current, span) } else { current };
+        let current = self.as_scalar(current);
         let v = self.value_as(value, &t);
         let e = self.as_scalar(v);
         let e = self.settle(e, span);
         let e = match op {
             None => e,
             Some(op) => {
-                let current = fold::slice(Expr::place(p.clone()), h, l);
                 let result = fold::binary(op, current, e);
                 self.check_division(&result, op, span);
                 result

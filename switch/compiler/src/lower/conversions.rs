@@ -178,6 +178,7 @@ impl<'a> Lower<'a, '_> {
             Val::HeaderLiteral(Some(parts), t) => {
                 Val::HeaderLiteral(Some(parts.into_iter().map(|(n, v)| (n, self.freeze(v, span))).collect()), t)
             }
+            Val::StackLiteral(parts) => Val::StackLiteral(parts.into_iter().map(|v| self.freeze(v, span)).collect()),
             Val::Header(h, t) => {
                 let s = self.allocate("tmp_header", &t);
                 if let Storage::Header(dst, _) = &s {

@@ -18,6 +18,9 @@ impl<'a> Lower<'a, '_> {
         if self.depth > 512 {
             return Val::Broken;
         }
+        if let Some(v) = self.evaluated.get(&e.id) {
+            return v.clone();
+        }
         self.depth += 1;
         let v = self.value_inner(e);
         self.depth -= 1;
@@ -294,6 +297,9 @@ impl<'a> Lower<'a, '_> {
 
     /// The place of an l-value; `None` when the expression is none.
     pub(super) fn place(&mut self, e: &'a ast::Expr) -> Option<Storage> {
+        if let Some(super::arguments::Destination::Place(s)) = self.located.get(&e.id) {
+            return Some(s.clone());
+        }
         match &e.kind {
             ast::ExprKind::Name(p) => match self.lookup(p) {
                 Some(Binding::Storage(s)) => Some(s.clone()),

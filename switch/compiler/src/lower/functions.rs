@@ -16,26 +16,30 @@ impl<'a> Lower<'a, '_> {
     /// Makes a call and gives its value.
     pub(super) fn call(&mut self, e: &'a ast::Expr, callee: &'a ast::Expr, _types: &'a [TypeExpr], arguments: &'a [Argument]) -> Val {
         let Some(info) = self.checked.calls.get(&e.id).cloned() else { return Val::Broken };
+        self.arguments_in_order(&info, arguments, |l| l.call_of(e, callee, &info, arguments))
+    }
+
+    fn call_of(&mut self, e: &'a ast::Expr, callee: &'a ast::Expr, info: &CallInfo, arguments: &'a [Argument]) -> Val {
         match &info.target {
-            CallTarget::Function(id) => self.call_function(*id, &info, arguments, e.span),
+            CallTarget::Function(id) => self.call_function(*id, info, arguments, e.span),
             CallTarget::ExternFunction(id) if self.takes_name_of_architecture(*id, &info.signature.name) => {
                 let text = format!("this `{}` is the program's own, not the architecture's", info.signature.name);
                 self.report.error_help(e.span, V1MODEL, text, "leave its declaration out");
                 Val::Broken
             }
-            CallTarget::ExternFunction(_) => self.extern_function(e, &info, arguments),
+            CallTarget::ExternFunction(_) => self.extern_function(e, info, arguments),
             CallTarget::Method(_, i) => {
                 let ast::ExprKind::Member(object, _) = &callee.kind else { return Val::Broken };
                 let Some(instance) = self.instance(object) else { return Val::Broken };
-                self.extern_method(e, &instance, *i, &info, arguments)
+                self.extern_method(e, &instance, *i, info, arguments)
             }
             CallTarget::Action => {
                 let ast::ExprKind::Name(p) = &callee.kind else { return Val::Broken };
-                self.call_action(p, &info, arguments, e.span);
+                self.call_action(p, info, arguments, e.span);
                 Val::Broken
             }
             CallTarget::Apply(id) => {
-                self.apply(*id, callee, &info, arguments, e.span);
+                self.apply(*id, callee, info, arguments, e.span);
                 Val::Broken
             }
             CallTarget::TableApply => {

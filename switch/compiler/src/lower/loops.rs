@@ -127,7 +127,9 @@ impl<'a> Lower<'a, '_> {
                 _ => return,
             },
             ForCollection::Range(a, b) => {
-                let (low, high) = (self.scalar_value(a), self.scalar_value(b));
+                let low = self.scalar_value(a);
+                let low = if self.has_effects(b) { self.freeze(Val::Scalar(low), span) } else { Val::Scalar(low) };
+                let (low, high) = (self.as_scalar(low), self.scalar_value(b));
                 match (low.as_const(), high.as_const()) {
                     (Some(x), Some(y)) => {
                         let count = (y - x).to_usize().map_or(0, |n| n.saturating_add(1));

@@ -137,6 +137,9 @@ struct Lower<'a, 'r> {
     in_action: bool,
     /// The elements that indices known at run time stand for in the branch in work, by the index's expression.
     chosen: HashMap<NodeId, u32>,
+    /// What arguments held, and where they are, when their turn came in the call in work.
+    evaluated: HashMap<NodeId, Val>,
+    located: HashMap<NodeId, arguments::Destination>,
 }
 
 /// The specialised program and what it shows to the control plane; `None` when there is no `main` to start from.
@@ -171,6 +174,8 @@ pub fn lower<'a>(checked: &Checked<'a>, report: &mut Report) -> Option<(ir::Prog
         shown_tables: Vec::new(),
         in_action: false,
         chosen: HashMap::new(),
+        evaluated: HashMap::new(),
+        located: HashMap::new(),
     };
     l.run()?;
     l.order_control_plane();

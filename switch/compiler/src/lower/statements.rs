@@ -41,7 +41,7 @@ impl<'a> Lower<'a, '_> {
             StatementKind::DirectApplication { ty, arguments } => {
                 let Some(info) = self.checked.calls.get(&ty.id).cloned() else { return };
                 if let CallTarget::Apply(id) = info.target {
-                    self.apply_type(id, &info, arguments, s.span);
+                    self.arguments_in_order(&info, arguments, |l| l.apply_type(id, &info, arguments, s.span));
                 }
             }
             StatementKind::Block(b) => self.block(b),

@@ -123,7 +123,7 @@ impl<'a> Lower<'a, '_> {
         key_types: &mut Vec<(Type, Symbol)>,
     ) {
         let mut lpm = 0;
-        for k in keys {
+        for (i, k) in keys.iter().enumerate() {
             let ty = self.type_of(k.expression.id);
             let mut value = Expr::boolean(false);
             let statements = self.collect(|l| {
@@ -133,7 +133,8 @@ impl<'a> Lower<'a, '_> {
                     ExprKind::Valid(h) => matches!(h, HeaderRef::Instance(_)),
                     _ => false,
                 };
-                value = if simple {
+                let later = keys[i + 1..].iter().any(|k| l.has_effects(&k.expression));
+                value = if simple && !later {
                     e
                 } else {
                     let scalar = if e.ty == Type::Int { Type::bit(32) } else { e.ty.clone() };
@@ -325,7 +326,8 @@ impl<'a> Lower<'a, '_> {
                         returns: Type::Void,
                     }),
                 };
-                l.bind_arguments(&info, &a.parameters[..directed.len()], arguments, Passing::Open, d.span)
+                let params = &a.parameters[..directed.len()];
+                l.arguments_in_order(&info, arguments, |l| l.bind_arguments(&info, params, arguments, Passing::Open, d.span))
             };
             l.with_scopes(keep, |l| {
                 l.scoped(|l| {
