@@ -16,8 +16,8 @@ from fairlane import probes
 
 FAIRLANE = probes.VENV_BIN / "fairlane"
 COMMANDS = (
-    ("run", "als-3", "--duration", "200", "--out", "o"),
-    ("run", "dumbbell", "--flow", "rap:1", "--duration", "500", "--out", "o"),
+    ("run", "als-3", "--duration", "4000", "--out", "o"),
+    ("run", "dumbbell", "--flow", "rap:1", "--duration", "9000", "--out", "o"),
     ("sweep", "als-8", "--out", "o"),
     ("paper", "als-8", "--out", "o"),
 )

@@ -170,7 +170,7 @@ class TestTables:
             (lambda e, n: e.action.action.params.add(param_id=7, value=b"\1"), Code.INVALID_ARGUMENT, ["parameter id 7"]),
             (lambda e, n: setattr(e.action.action.params[0], "value", b"\2\0"), Code.INVALID_ARGUMENT, ["10 bits", "9 bits"]),
             (lambda e, n: setattr(e.action, "action_profile_member_id", 1), Code.INVALID_ARGUMENT, ["no action profile"]),
-            (lambda e, n: setattr(e, "idle_timeout_ns", -1), Code.INVALID_ARGUMENT, ["negative"]),
+            (lambda e, n: setattr(e, "idle_timeout_ns", -1), Code.INVALID_ARGUMENT, ["idle_timeout_ns must be a positive value"]),
             (lambda e, n: e.time_since_last_hit.SetInParent(), Code.INVALID_ARGUMENT, ["time_since_last_hit"]),
             (lambda e, n: setattr(e.counter_data, "packet_count", -1), Code.INVALID_ARGUMENT, ["packet_count -1"]),
             (lambda e, n: setattr(e.meter_config, "cir", -1), Code.INVALID_ARGUMENT, ["cir -1"]),
