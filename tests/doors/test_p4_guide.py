@@ -18,7 +18,8 @@ PAIRS = """for n in 0 2 4 6 8 10 12 14; do
     for end in veth$n veth$((n + 1)); do sysctl -qw net.ipv6.conf.$end.disable_ipv6=1; ip link set $end mtu 9500 up; done
 done
 """
-# Without ptf-tests/duplicatekeys: it writes 192&&&0xff, which is the address's last octet, and expects a packet to 192.172.1.1 to match.
+# Without ptf-tests/duplicatekeys: it writes 192&&&0xff, which is the address's last octet, and expects a packet to 192.172.1.1 to match;
+# and without lpmtester, which sends thousands of packets at ten a second, and of whose two forms one ends with an IndexError of its own.
 SCRIPTS = (
     "demo1/runptf.sh",
     "demo1-bitselect-key/runptf.sh",
@@ -27,8 +28,6 @@ SCRIPTS = (
     "initial-table-entries/const-entries-runptf.sh",
     "initial-table-entries/init-entries-runptf.sh",
     "initial-table-entries/no-entries-runptf.sh",
-    "lpmtester/runptf.sh",
-    "lpmtester/lpmwidth20bits/runptf.sh",
     "ptf-tests/idletimeout/runptf.sh",
     "ptf-tests/matchkinds/runptf.sh",
     "ptf-tests/packetinout/runptf.sh",

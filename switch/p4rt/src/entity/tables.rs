@@ -24,9 +24,6 @@ fn cookie(entry: &p4::TableEntry) -> u64 {
 
 /// The idle timeout that a write asks for. The sentences are BMv2's, and stand alone: published packet tests compare them.
 fn idle_timeout(table: &Table, entry: &p4::TableEntry) -> Result<Nanos> {
-    if entry.time_since_last_hit.is_some() {
-        return Err(Status::invalid("has_time_since_last_hit must not be set in WriteRequest"));
-    }
     let timeout = Nanos::try_from(entry.idle_timeout_ns).map_err(|_| Status::invalid("idle_timeout_ns must be a positive value"))?;
     if timeout != 0 && !table.idle_timeout {
         return Err(Status::invalid("idle_timeout_ns must be set to 0 for tables which do not support idle timeout"));
@@ -41,6 +38,9 @@ impl Target<'_> {
         let at = |status: Status| status.at(format!("table \"{}\"", table.name));
         if entry.is_const {
             return Err(at(Status::invalid("is_const must not be set in a write")));
+        }
+        if entry.time_since_last_hit.is_some() {
+            return Err(Status::invalid("has_time_since_last_hit must not be set in WriteRequest"));
         }
         if entry.is_default_action {
             return self.write_default(table, kind, entry).map_err(at);
@@ -200,7 +200,7 @@ impl Target<'_> {
         if !entry.r#match.is_empty() || entry.priority != 0 {
             return Err(Status::invalid("the default entry has neither match fields nor a priority"));
         }
-        if entry.idle_timeout_ns != 0 || entry.time_since_last_hit.is_some() {
+        if entry.idle_timeout_ns != 0 {
             return Err(Status::invalid("the default entry has no idle timeout"));
         }
         if table.const_default {
