@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+import gc
 import os
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,6 +28,8 @@ from fairlane.results.nameless import without_folders
 
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
+_BATCH_ROWS = 10_000
+_Port = tuple[str, int]
 
 
 def execute(
@@ -166,11 +168,25 @@ def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
 def _write(
     experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str
 ) -> tuple[metrics.Figures, fidelity.Fidelity]:
+    # Records are plain values: Python's search for cycles among those of thousands of flows takes long, and finds none.
+    searching = gc.isenabled()
+    gc.disable()
+    try:
+        return _evaluate(experiment, outcome, raw, folder, fabric, target)
+    finally:
+        if searching:
+            gc.enable()
+
+
+def _evaluate(
+    experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str
+) -> tuple[metrics.Figures, fidelity.Fidelity]:
     recorded = series.load(raw, experiment, outcome.timing)
-    figures = metrics.compute(recorded)
+    fair = shares.ShareTable(recorded)
+    figures = metrics.compute(recorded, fair)
     true = fidelity.IN_VIRTUAL_TIME if fabric == "virtual" else fidelity.judge(raw, experiment, outcome)
-    tables = _tables(recorded, folder)
-    result_folder.write_json(folder / "experiment.json", without_folders(dataclasses.asdict(experiment)))
+    tables = _tables(recorded, fair, folder)
+    result_folder.write_json(folder / "experiment.json", without_folders(experiment))
     result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     note += "" if true.verdict == "true" else f"; figures {true.verdict.upper()}, see fidelity in summary.json"
@@ -179,22 +195,35 @@ def _write(
     return figures, true
 
 
-def _tables(recorded: series.Series, folder: Path) -> dict[str, pd.DataFrame]:
+def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> dict[str, pd.DataFrame]:
     """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
-    tables = {"flows": series.flow_table(recorded, shares.ShareTable(recorded))}
+    tables = {"flows": series.flow_table(recorded, fair)}
     tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g")
     for name, parts in (("fair_rates", series.fair_rate_tables(recorded)), ("links", series.link_tables(recorded))):
         tables[name] = pd.DataFrame({"link": []})
         with (folder / f"{name}.csv").open("w", newline="") as file:
-            empty = True
-            for key, table in parts:
-                table.to_csv(file, index=False, float_format="%.6g", header=empty)
-                empty = False
-                if key == recorded.experiment.bottleneck:
-                    tables[name] = table
-            if empty:
+            header = True
+            for some in _in_batches(parts):
+                pd.concat(some.values()).to_csv(file, index=False, float_format="%.6g", header=header)
+                header = False
+                tables[name] = some.get(recorded.experiment.bottleneck, tables[name])
+            if header:
                 pd.DataFrame().to_csv(file, index=False)
     return tables
+
+
+def _in_batches(parts: Iterable[tuple[_Port, pd.DataFrame]]) -> Iterator[dict[_Port, pd.DataFrame]]:
+    """Tables of so many rows together: writing thousands of small ones takes long, and all of a long run are too much at once."""
+    batch: dict[_Port, pd.DataFrame] = {}
+    rows = 0
+    for port, table in parts:
+        batch[port] = table
+        rows += len(table)
+        if rows >= _BATCH_ROWS:
+            yield batch
+            batch, rows = {}, 0
+    if batch:
+        yield batch
 
 
 def shell(experiment: Experiment, options: Options, console: Console) -> None:

@@ -53,6 +53,8 @@ class Columns:
 
     def __init__(self) -> None:
         self._count = 0
+        # Records have more keys than anybody reads. The latest records wait: of few records no other column is made.
+        self._latest: list[dict[str, Any]] = []
         self._values: dict[str, array] = {}
 
     def __len__(self) -> int:
@@ -60,25 +62,28 @@ class Columns:
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep what is a number of it."""
-        for key, value in record.items():
-            if isinstance(value, (int, float)):
-                column = self._values.get(key)
-                if column is None:
-                    column = self._values[key] = array("d")
-                if len(column) < self._count:
-                    column.extend([math.nan] * (self._count - len(column)))
-                column.append(value)
+        self._latest.append(record)
         self._count += 1
+        if len(self._latest) == _AT_ONCE:
+            for key in {key for each in self._latest for key, value in each.items() if isinstance(value, (int, float))}:
+                self._column(key)
+            self._latest.clear()
+
+    def _column(self, key: str) -> array:
+        column = self._values.setdefault(key, array("d"))
+        if len(column) < self._count:
+            first = self._count - len(self._latest)
+            column.extend([math.nan] * (first - len(column)))
+            latest = (record.get(key) for record in self._latest[len(column) - first :])
+            column.extend([value if isinstance(value, (int, float)) else math.nan for value in latest])
+        return column
 
     def __getitem__(self, key: str) -> np.ndarray:
         return self.get(key, math.nan)
 
     def get(self, key: str, default: float) -> np.ndarray:
         """The values of a key in the records' order, the default where one has none."""
-        column = self._values.get(key, ())
-        values = np.asarray(column, dtype=float)
-        if len(column) < self._count:
-            values = np.concatenate([values, np.full(self._count - len(column), math.nan)])
+        values = np.asarray(self._column(key), dtype=float)
         return values if math.isnan(default) else np.where(np.isnan(values), default, values)
 
     def pairs(self, first: str, second: str) -> Rows[tuple[float, float]]:

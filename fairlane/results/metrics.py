@@ -18,9 +18,10 @@ from fairlane.topologies.model import ETHERNET_BYTES
 _SLACK_S = 0.1
 
 
-def compute(series: Series) -> Figures:
+def compute(series: Series, shares: ShareTable | None = None) -> Figures:
+    """shares: of the series, where the caller has them."""
     window = series.experiment.window_s
-    shares = ShareTable(series)
+    shares = shares or ShareTable(series)
     flows = [_flow(series, i, shares, window) for i in range(len(series.flows))]
     links = [_link(series, key, window) for key in series.links]
     figures = Figures(window, flows, links, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,20 @@ def nameless(word: str) -> str:
 
 
 def without_folders(value: Any) -> Any:
-    """Plain data; texts in it that are whole paths have their last names alone."""
+    """Plain data, of dataclasses too; texts in it that are whole paths have their last names alone."""
+    return _without_folders(value, {})
+
+
+def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
+    """known: of dataclasses, by identity: thousands of flows share their settings."""
     if isinstance(value, str):
         return f"…/{Path(value).name}" if value.startswith("/") else value
     if isinstance(value, dict):
-        return {key: without_folders(inner) for key, inner in value.items()}
+        return {key: _without_folders(inner, known) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_folders(inner) for inner in value]
+        return [_without_folders(inner, known) for inner in value]
+    if dataclasses.is_dataclass(value):
+        if id(value) not in known:
+            known[id(value)] = {f.name: _without_folders(getattr(value, f.name), known) for f in dataclasses.fields(value)}
+        return known[id(value)]
     return value

@@ -80,10 +80,7 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
         names = list(flows[flows["kind"] == kind]["flow"].unique()) if not flows.empty else []
         if not names:
             continue
-        for index, name in enumerate(names[:_MOST_LINES]):
-            rows = flows[flows["flow"] == name] if not flows.empty else flows
-            if rows.empty:
-                continue
+        for index, (_, rows) in enumerate(flows[flows["flow"].isin(names[:_MOST_LINES])].groupby("flow", sort=False)):
             leading = index == 0
             axes.plot(
                 rows["time_s"] - experiment.flow_bin_s / 2,

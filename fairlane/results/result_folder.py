@@ -142,7 +142,10 @@ def write_json(path: Path, value: Any) -> None:
 
 def json_text(value: Any) -> str:
     """The text that `write_json` writes."""
-    return json.dumps(_finite(value), indent=2) + "\n"
+    try:
+        return json.dumps(value, indent=2, allow_nan=False) + "\n"
+    except ValueError:
+        return json.dumps(_finite(value), indent=2) + "\n"
 
 
 def write_whole(path: Path, content: str | bytes) -> Path:

@@ -347,37 +347,32 @@ def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
 
 def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings = received["data"], sent["sent"]
-    retransmits = sendings["retransmitted"]
+    times, retransmits = sendings["t"], sendings["retransmitted"]
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
     payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
-    times = sendings["t"]
-    active = (float(times[0] - sendings["seconds"][0]), float(times[-1])) if len(sendings) else None
+    sent_s, arrived_s = _from_start(sendings), _from_start(data)
+    active = (float(sent_s[0]), float(times[-1])) if len(sendings) else None
     complete, sizes = sent["complete"].pairs("t", "bytes").columns
     if active is not None and len(complete):
         active = active[0], float(complete[0])
-
-    def sums(records: columns.Columns, values: np.ndarray) -> Steps:
-        # Records have the time of the end of their intervals: the first interval begins at zero.
-        start = records["t"][:1] - records["seconds"][:1]
-        return Steps(np.concatenate([start, records["t"]]), np.concatenate([np.zeros(len(start)), values]))
-
-    steady = _steady(data, data["received_payload_bytes"])
+    payload_bytes = data["received_payload_bytes"]
+    steady = _steady(data, payload_bytes)
+    # All of a file is there when it is complete. The receiver's own records are of whole tenths of a second.
+    known = arrived_s < complete[0] if len(complete) else None
+    if known is not None:
+        arrived_s = np.concatenate([arrived_s[known], complete])
 
     def arrived(part: Callable[[np.ndarray], np.ndarray]) -> Steps:
-        # All of a file is there when it is complete. The receiver's own records are of whole tenths of a second.
-        known = sums(data, steady(part(data["received_payload_bytes"])).values)
-        if not len(complete):
-            return known
-        before = known.times_s < complete[0]
-        return Steps(np.concatenate([known.times_s[before], complete]), np.concatenate([known.values[before], part(sizes)]))
+        values = _from_zero(steady(part(payload_bytes)).values)
+        return Steps(arrived_s, values if known is None else np.concatenate([values[known], part(sizes)]))
 
     windows = sendings.pairs("t", "cwnd_bytes").columns
     return FlowRecord(
         flow,
         goodput=arrived(lambda payload_bytes: payload_bytes),
         # iperf3 counts the application's data; the kernel's retransmissions come on top.
-        sent=sums(sendings, packets + retransmits),
-        lost=sums(sendings, retransmits),
+        sent=Steps(sent_s, _from_zero(packets + retransmits)),
+        lost=Steps(sent_s, _from_zero(retransmits)),
         sending_rate=[],
         controls=[],
         active=active,
@@ -387,6 +382,17 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         round_trips=sendings.pairs("t", "rtt_s"),
         completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
     )
+
+
+def _from_start(records: columns.Columns) -> np.ndarray:
+    """Their times. Records have the time of the end of their intervals: here the first interval's begin comes first."""
+    times = records["t"]
+    return np.concatenate([times[:1] - records["seconds"][:1], times])
+
+
+def _from_zero(sums: np.ndarray) -> np.ndarray:
+    """At these times: the first interval begins at zero."""
+    return np.concatenate([np.zeros(min(1, len(sums))), sums])
 
 
 class FairShares(Protocol):
@@ -426,12 +432,13 @@ def flow_table(series: Series, shares: FairShares) -> pd.DataFrame:
 def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]:
     """The same, flow by flow as columns, where a flow ever sent."""
     edges = np.asarray(series.experiment.bin_edges_s(series.experiment.flow_bin_s))
+    begins, ends = edges[:-1], edges[1:]
+    fair = [shares.at(t) for t in ((begins + ends) / 2).tolist()]
     for record in series.flows:
         if record.active is None:
             continue
-        a, b = edges[:-1], edges[1:]
-        there = (b >= record.active[0]) & (a <= record.active[1])
-        a, b = a[there], b[there]
+        there = (ends >= record.active[0]) & (begins <= record.active[1])
+        a, b = begins[there], ends[there]
         rated = record.sending_rate
         known = np.searchsorted(np.fromiter((t for t, _ in rated), float, len(rated)), b, side="right")
         rates = np.concatenate([[math.nan], np.fromiter((rate for _, rate in rated), float, len(rated))])
@@ -440,7 +447,7 @@ def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]
             "flow": record.flow.name,
             "kind": record.flow.kind,
             "goodput_bps": 8 * (record.goodput.at(b) - record.goodput.at(a)) / (b - a),
-            "fair_share_bps": [shares.at(t).get(record.flow.name, math.nan) for t in ((a + b) / 2).tolist()],
+            "fair_share_bps": [at.get(record.flow.name, math.nan) for at, is_there in zip(fair, there.tolist()) if is_there],
             "sending_rate_bps": rates[known],
             "sent_packets": record.sent.at(b) - record.sent.at(a),
             "lost_packets": record.lost.at(b) - record.lost.at(a),

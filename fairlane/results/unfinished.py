@@ -30,7 +30,7 @@ class Finished:
 def write(raw: Path, run: Finished) -> None:
     """Into the folder of raw records. Floats keep infinities, which Python's JSON writes and reads."""
     half = raw / f".{_NAME}"
-    half.write_text(json.dumps(without_folders(dataclasses.asdict(run))))
+    half.write_text(json.dumps(without_folders(run)))
     half.replace(raw / _NAME)  # where it is, it is whole
 
 
