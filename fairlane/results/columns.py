@@ -74,8 +74,11 @@ class Columns:
         if len(column) < self._count:
             first = self._count - len(self._latest)
             column.extend([math.nan] * (first - len(column)))
-            latest = (record.get(key) for record in self._latest[len(column) - first :])
-            column.extend([value if isinstance(value, (int, float)) else math.nan for value in latest])
+            latest = [record.get(key) for record in self._latest[len(column) - first :]]
+            try:
+                column.extend(array("d", latest))
+            except TypeError:
+                column.extend([value if isinstance(value, (int, float)) else math.nan for value in latest])
         return column
 
     def __getitem__(self, key: str) -> np.ndarray:

@@ -26,6 +26,8 @@ def without_folders(value: Any) -> Any:
 
 def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
     """known: of dataclasses, by identity: thousands of flows share their settings."""
+    if value is None or isinstance(value, (int, float)):
+        return value
     if isinstance(value, str):
         return f"…/{Path(value).name}" if value.startswith("/") else value
     if isinstance(value, dict):

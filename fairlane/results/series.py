@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,8 @@ class Steps:
 
     def over(self, start_s: float, end_s: float) -> float:
         """Growth from one instant to another."""
-        return float(self.at(end_s) - self.at(start_s))
+        start, end = self.at(np.asarray([start_s, end_s]))
+        return float(end - start)
 
 
 @dataclass(frozen=True)
@@ -438,19 +440,20 @@ def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]
         if record.active is None:
             continue
         there = (ends >= record.active[0]) & (begins <= record.active[1])
-        a, b = begins[there], ends[there]
+        until = ends[there]
+        at = np.concatenate([begins[there][:1], until])
         rated = record.sending_rate
-        known = np.searchsorted(np.fromiter((t for t, _ in rated), float, len(rated)), b, side="right")
+        known = np.searchsorted(np.fromiter((t for t, _ in rated), float, len(rated)), until, side="right")
         rates = np.concatenate([[math.nan], np.fromiter((rate for _, rate in rated), float, len(rated))])
         yield {
-            "time_s": b,
+            "time_s": until,
             "flow": record.flow.name,
             "kind": record.flow.kind,
-            "goodput_bps": 8 * (record.goodput.at(b) - record.goodput.at(a)) / (b - a),
-            "fair_share_bps": [at.get(record.flow.name, math.nan) for at, is_there in zip(fair, there.tolist()) if is_there],
+            "goodput_bps": 8 * np.diff(record.goodput.at(at)) / np.diff(at),
+            "fair_share_bps": [given.get(record.flow.name, math.nan) for given in itertools.compress(fair, there.tolist())],
             "sending_rate_bps": rates[known],
-            "sent_packets": record.sent.at(b) - record.sent.at(a),
-            "lost_packets": record.lost.at(b) - record.lost.at(a),
+            "sent_packets": np.diff(record.sent.at(at)),
+            "lost_packets": np.diff(record.lost.at(at)),
         }
 
 
