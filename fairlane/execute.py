@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pandas as pd
 from rich.console import Console
@@ -30,6 +30,7 @@ from fairlane.results.nameless import without_folders
 _ROW_BYTES = 120
 _BATCH_ROWS = 10_000
 _Port = tuple[str, int]
+_Columns = dict[str, Any]
 
 
 def execute(
@@ -199,26 +200,27 @@ def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> d
     """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
     tables = {"flows": series.flow_table(recorded, fair)}
     tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g")
-    for name, parts in (("fair_rates", series.fair_rate_tables(recorded)), ("links", series.link_tables(recorded))):
+    for name, parts in (("fair_rates", series.fair_rate_columns(recorded)), ("links", series.link_columns(recorded))):
         tables[name] = pd.DataFrame({"link": []})
         with (folder / f"{name}.csv").open("w", newline="") as file:
             header = True
             for some in _in_batches(parts):
-                pd.concat(some.values()).to_csv(file, index=False, float_format="%.6g", header=header)
+                series.frame(list(some.values())).to_csv(file, index=False, float_format="%.6g", header=header)
                 header = False
-                tables[name] = some.get(recorded.experiment.bottleneck, tables[name])
+                if recorded.experiment.bottleneck in some:
+                    tables[name] = series.frame([some[recorded.experiment.bottleneck]])
             if header:
                 pd.DataFrame().to_csv(file, index=False)
     return tables
 
 
-def _in_batches(parts: Iterable[tuple[_Port, pd.DataFrame]]) -> Iterator[dict[_Port, pd.DataFrame]]:
-    """Tables of so many rows together: writing thousands of small ones takes long, and all of a long run are too much at once."""
-    batch: dict[_Port, pd.DataFrame] = {}
+def _in_batches(parts: Iterable[tuple[_Port, _Columns]]) -> Iterator[dict[_Port, _Columns]]:
+    """Tables of so many rows together: thousands of small ones take long to write, and all of a long run are too much at once."""
+    batch: dict[_Port, _Columns] = {}
     rows = 0
-    for port, table in parts:
-        batch[port] = table
-        rows += len(table)
+    for port, part in parts:
+        batch[port] = part
+        rows += len(part["time_s"])
         if rows >= _BATCH_ROWS:
             yield batch
             batch, rows = {}, 0

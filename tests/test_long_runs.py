@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -51,9 +52,10 @@ _RECORDS = st.lists(
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(_RECORDS)
-def test_columns_hold_what_records_do(records: list[dict]) -> None:
-    found = columns.by_kind((dict(r) for r in records), {"a"}, 2.0)["a"]
+@given(_RECORDS, st.integers(1, 20))
+def test_columns_hold_what_records_do(records: list[dict], at_once: int) -> None:
+    with mock.patch.object(columns, "_AT_ONCE", at_once):
+        found = columns.by_kind((dict(r) for r in records), {"a"}, 2.0)["a"]
     wanted = [r for r in records if r["kind"] == "a"]
     assert len(found) == len(wanted)
     assert found.get("x", 7.0).tolist() == [7.0 if r.get("x") is None else r["x"] for r in wanted]

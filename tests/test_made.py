@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes, skeleton
+from fairlane.experiments import loader
 from fairlane.results import made
 from fairlane.results.nameless import nameless, without_folders
 
@@ -66,6 +68,14 @@ def test_words_name_nobody(word: str, shown: str) -> None:
     assert nameless(word) == shown
     assert nameless(str(Path.cwd() / "here/x.toml")) == "here/x.toml"
     assert without_folders({"a": ["/home/alice/x", 1, "y/z"]}) == {"a": ["…/x", 1, "y/z"]}
+
+
+def test_plain_data_of_shared_settings_is_made_once_and_is_what_dataclasses_make_of_it() -> None:
+    experiment = loader.load(loader.find("als-3"))
+    plain = without_folders(experiment)
+    assert plain == without_folders(dataclasses.asdict(experiment)) and without_folders(experiment) is not plain
+    first, second = (f["settings"] for f in plain["flows"][:2])
+    assert (first is second) == (experiment.flows[0].settings is experiment.flows[1].settings)
 
 
 def test_a_wheels_commit_is_the_one_it_was_built_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A run of more flows than a process may hold files open."""
+"""Runs of many flows: more than a process may hold files open, and an evaluation in proportion to them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from fairlane import execute
 from fairlane.errors import CANNOT_RUN_HERE
-from fairlane.fabrics import descriptors, virtual_fabric
+from fairlane.experiments import loader
+from fairlane.fabrics import descriptors, targets, virtual_fabric
 from fairlane.fabrics.record_files import RecordFiles
 
 needs_network = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
@@ -43,6 +47,24 @@ def run(file: Path, soft: int, hard: int, *more: str) -> subprocess.CompletedPro
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
     )
+
+
+@needs_network
+def test_an_evaluation_takes_time_in_proportion_to_flows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And tables of links have the same bytes, however many are written at once."""
+    seconds = {}
+    for flows in (500, 2000):
+        file, out = tmp_path / f"{flows}.toml", tmp_path / f"{flows}.out"
+        file.write_text(experiment(flows=flows))
+        execute.execute(loader.load(file), virtual_fabric.Options(targets.compiler()), "virtual", out, Console(quiet=True))
+        monkeypatch.setattr(execute, "_BATCH_ROWS", 1)
+        before = {path.name: path.read_bytes() for path in out.glob("*.csv")}
+        began = time.process_time()
+        execute.finish(out, Console(quiet=True))
+        seconds[flows] = time.process_time() - began
+        assert {path.name: path.read_bytes() for path in out.glob("*.csv")} == before and len(before) == 3
+        monkeypatch.undo()
+    assert seconds[2000] < 5 * seconds[500]
 
 
 @needs_network

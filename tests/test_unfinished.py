@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import gc
 import json
 import os
 import subprocess
@@ -40,12 +41,13 @@ def test_an_evaluation_that_fails_is_done_later(
     _run(tmp_path / "whole")
     with monkeypatch.context() as broken:
 
-        def compute(_: object) -> None:
+        def compute(*_: object) -> None:
             raise fault
 
         broken.setattr(metrics, "compute", compute)
         with pytest.raises(errors.Unfinished) as raised:
             _run(tmp_path / "half")
+    assert gc.isenabled()
     assert raised.value.code == code and str(raised.value).startswith(said) and "half/raw" in str(raised.value)
     assert sorted(p.name for p in (tmp_path / "half").iterdir()) == ["made.json", "raw"]
     execute.finish(tmp_path / "half", Console(quiet=True))

@@ -136,7 +136,7 @@ class Series:
     experiment: Experiment
     flows: list[FlowRecord]
     links: dict[tuple[str, int], LinkRecord]
-    fair_rates: dict[tuple[str, int], Sequence[FairRate]]
+    fair_rates: dict[tuple[str, int], columns.Rows[FairRate]]
     layered: Sequence[layers.LayeredRecord] = ()
 
     @property
@@ -250,9 +250,9 @@ def _left(times_s: np.ndarray, begun: np.ndarray, busy_s: np.ndarray, rates: lis
     return begun[0] + np.concatenate([np.zeros(1), np.cumsum(grown)])
 
 
-def _fair_rates(rows: raw.Columns, timing: Timing, interval_s: float) -> Sequence[FairRate]:
+def _fair_rates(rows: raw.Columns, timing: Timing, interval_s: float) -> columns.Rows[FairRate]:
     if not rows:
-        return []
+        return columns.Rows(FairRate, *[np.zeros(0)] * 5)
     times = rows["time_s"]
     # Intervals end at whole multiples of their length in Unix time; the values come into force a little later.
     ends = (times + timing.begin_s) // interval_s * interval_s - timing.begin_s
@@ -414,21 +414,24 @@ def tables(series: Series, shares: FairShares) -> dict[str, pd.DataFrame]:
     return {"flows": flow_table(series, shares), "links": link_table(series), "fair_rates": fair_rate_table(series)}
 
 
-def flow_table(series: Series, shares: FairShares) -> pd.DataFrame:
-    """time_s (end of a bin of `Experiment.flow_bin_s`), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
+def frame(parts: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """One table of all parts, whose columns are arrays, or one text for all rows. A frame of each part takes much longer."""
     import pandas as pd
 
-    parts = list(flow_columns(series, shares))
     rows = [len(part["time_s"]) for part in parts]
-    # One frame of all flows: a frame of each takes much longer.
     return pd.DataFrame(
         {
             name: np.repeat([part[name] for part in parts], rows)
-            if name in ("flow", "kind")
+            if isinstance(one, str)
             else np.concatenate([part[name] for part in parts])
-            for name in (parts[0] if parts else ())
+            for name, one in (parts[0] if parts else {}).items()
         }
     )
+
+
+def flow_table(series: Series, shares: FairShares) -> pd.DataFrame:
+    """time_s (end of a bin of `Experiment.flow_bin_s`), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
+    return frame(list(flow_columns(series, shares)))
 
 
 def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]:
@@ -459,57 +462,36 @@ def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]
 
 def link_table(series: Series) -> pd.DataFrame:
     """time_s (end of a bin of `Experiment.link_bin_s`), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
-    import pandas as pd
-
-    rows = [table for _, table in link_tables(series)]
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return frame([part for _, part in link_columns(series)])
 
 
-def link_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]]:
-    """The same, link by link: together they are the largest table of a run. All have the same columns."""
-    import pandas as pd
-
+def link_columns(series: Series) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
+    """The same, link by link as columns: together they are the largest table of a run. All have the same columns."""
     edges = np.asarray(series.experiment.bin_edges_s(series.experiment.link_bin_s))
     causes = dict.fromkeys(cause for link in series.links.values() for cause in link.drops)
+    unknown = np.full(len(edges), math.nan)
     for key, link in series.links.items():
-        sent = link.transmitted_bytes.at(edges)
-        queue = link.queue.at(edges) if link.queue is not None else np.full(len(edges), np.nan)
-        drops = {f"drop_{cause}": np.diff(link.drops[cause].at(edges)) if cause in link.drops else np.nan for cause in causes}
         yield (
             key,
-            pd.DataFrame(
-                {
-                    "time_s": edges[1:],
-                    "link": link.name,
-                    "utilisation": np.diff(sent) * 8 / np.diff(link.capacity_bits().at(edges)),
-                    "queue_packets": np.diff(queue) / np.diff(edges),
-                    **drops,
-                }
-            ),
+            {
+                "time_s": edges[1:],
+                "link": link.name,
+                "utilisation": np.diff(link.transmitted_bytes.at(edges)) * 8 / np.diff(link.capacity_bits().at(edges)),
+                "queue_packets": np.diff(link.queue.at(edges) if link.queue is not None else unknown) / np.diff(edges),
+                **{f"drop_{cause}": np.diff(link.drops[cause].at(edges) if cause in link.drops else unknown) for cause in causes},
+            },
         )
 
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
-    import pandas as pd
-
-    rows = [table for _, table in fair_rate_tables(series)]
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return frame([part for _, part in fair_rate_columns(series)])
 
 
-def fair_rate_tables(series: Series) -> Iterator[tuple[tuple[str, int], pd.DataFrame]]:
-    """The same, link by link, where there are any."""
-    import pandas as pd
-
+def fair_rate_columns(series: Series) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
+    """The same, link by link as columns, where there are any."""
     for key, records in series.fair_rates.items():
-        values: dict[str, Any] = {"time_s": [], "link": series.links[key].name, "connections": [], "fair_rate_bps": [], "utilisation": []}
-        if isinstance(records, columns.Rows):
-            times, _, connections, rates, utilisation = records.columns
-            values |= {"time_s": times, "connections": connections, "fair_rate_bps": rates, "utilisation": utilisation}
-        else:
-            values["time_s"] = [r.time_s for r in records]
-            values["connections"] = [r.connections for r in records]
-            values["fair_rate_bps"] = [r.rate_bps for r in records]
-            values["utilisation"] = [r.utilisation for r in records]
-        if len(records):
-            yield key, pd.DataFrame(values)
+        if records:
+            time_s, _, connections, rates, utilisation = records.columns
+            link = series.links[key].name
+            yield key, {"time_s": time_s, "link": link, "connections": connections, "fair_rate_bps": rates, "utilisation": utilisation}
