@@ -169,7 +169,7 @@ def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
 def _write(
     experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str
 ) -> tuple[metrics.Figures, fidelity.Fidelity]:
-    # Records are plain values: Python's search for cycles among those of thousands of flows takes long, and finds none.
+    # Records hold no cycles: Python's search for some takes a fifth of the evaluation of thousands of flows.
     searching = gc.isenabled()
     gc.disable()
     try:
