@@ -4,15 +4,17 @@
 //! No sockets and no clock: `now` is an argument. A service that holds something asks [`Gone`] whether it has lost it.
 
 mod gone;
+mod parts;
 mod pool;
 
 pub use gone::{Gone, Reason};
+pub use parts::{Parts, Reader};
 pub use pool::{Bounds, Full, Place, Pool};
 
 use std::time::{Duration, Instant};
 
 /// Bytes of messages on their way that a switch keeps at least, whatever its longest message is.
-const LEAST_BYTES: usize = 96 << 20;
+const LEAST_BYTES: usize = 80 << 20;
 /// Messages on their way at the same time.
 const MESSAGES: usize = 1024;
 /// A message that has not grown for this long may lose its place to another one.
@@ -41,7 +43,7 @@ impl Clients {
         // The other half is for interfaces, logs and captures.
         let connections =
             Bounds { most: CONNECTIONS.min(descriptors / 2).max(1), most_bytes: usize::MAX, spared: Duration::ZERO, stall: None };
-        let most_bytes = longest_message.saturating_add(longest_message / 2).max(LEAST_BYTES);
+        let most_bytes = longest_message.saturating_add(longest_message / 4).max(LEAST_BYTES);
         let messages = Bounds { most: MESSAGES, most_bytes, spared: STALLED, stall: Some(GIVEN_UP) };
         Clients { connections: Pool::new(connections), messages: Pool::new(messages) }
     }

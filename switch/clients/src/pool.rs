@@ -1,6 +1,6 @@
 //! Places of which there are so many, and who loses one when they are taken.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,6 +49,8 @@ struct Held {
     holders: HashMap<u64, Holder>,
     next: u64,
     bytes: usize,
+    /// Who has lost a place and still holds memory.
+    leaving: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -101,6 +103,9 @@ impl Held {
         let Some(holder) = self.holders.remove(&id) else { return };
         self.bytes -= holder.bytes;
         if let Some(reason) = reason {
+            if holder.bytes > 0 {
+                self.leaving.insert(id);
+            }
             holder.gone.tell(reason);
         }
     }
@@ -197,6 +202,11 @@ impl Place {
         });
     }
 
+    /// Another one has lost its place and still holds its memory: whoever grows lets it run first, or both would have theirs.
+    pub fn must_wait(&self) -> bool {
+        self.gone.reason().is_none() && !self.pool.lock().leaving.is_empty()
+    }
+
     /// It is no longer due.
     pub fn settle(&self) {
         self.with(|holder| holder.due = None);
@@ -222,7 +232,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.pool.lock().remove(self.id, None);
+        let mut held = self.pool.lock();
+        held.remove(self.id, None);
+        held.leaving.remove(&self.id);
     }
 }
 
@@ -275,9 +287,11 @@ mod tests {
         second.grow(10, start + SECOND).expect("the room of the first");
         assert_eq!((first.gone().reason(), none.gone().reason()), (Some(Reason::Crowded), None), "a place without bytes is no room");
         assert_eq!(pool.held(), (2, 50));
+        assert_eq!((first.must_wait(), second.must_wait()), (false, true), "the first has its memory yet");
         assert_eq!(first.grow(1, start + SECOND), Err(Full), "lost is lost");
         assert_eq!(second.grow(51, start + 9 * SECOND), Err(Full), "nobody loses a place to itself");
         drop(first);
+        assert!(!second.must_wait());
         drop(second);
         assert_eq!(pool.held(), (1, 0));
     }

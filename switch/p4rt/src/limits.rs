@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Longest message in bytes, in either direction. A pipeline's JSON may be some megabytes. Messages on their way, of all clients, take
-    /// at most half as much again, or 96 MiB.
+    /// at most a quarter as much again, or 80 MiB.
     pub max_message_bytes: usize,
     /// Entries of one table, whatever size its program declares.
     pub max_table_entries: usize,

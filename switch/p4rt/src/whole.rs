@@ -6,17 +6,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use fairlane_clients::{Full, Place, Pool, Reason, WHOLE_MESSAGE};
+use fairlane_clients::{Full, Parts, Place, Pool, Reason, WHOLE_MESSAGE};
 use http_body::{Frame, SizeHint};
-use prost::bytes::{Bytes, BytesMut};
+use prost::bytes::Bytes;
 use tonic::body::Body;
 use tonic::Status;
 
 /// gRPC's head of a message: a flag, and four bytes of length.
 const HEAD: usize = 5;
-/// The first part of memory for a message; each further one is twice as large, up to `LARGEST`.
-const SMALLEST: usize = 4 << 10;
-const LARGEST: usize = 256 << 10;
 
 pub(crate) struct Whole {
     inner: Body,
@@ -28,7 +25,7 @@ pub(crate) struct Whole {
     head: Vec<u8>,
     /// Bytes that the message still needs, beyond its head.
     left: usize,
-    parts: VecDeque<BytesMut>,
+    parts: Parts,
     ready: VecDeque<Bytes>,
     place: Option<Place>,
     /// A whole message has come, or the request is refused.
@@ -37,7 +34,7 @@ pub(crate) struct Whole {
 
 impl Whole {
     pub(crate) fn new(inner: Body, messages: Pool, longest: usize, stream: bool) -> Whole {
-        let (head, parts, ready) = (Vec::new(), VecDeque::new(), VecDeque::new());
+        let (head, parts, ready) = (Vec::new(), Parts::default(), VecDeque::new());
         Whole { inner, messages, longest, stream, head, left: 0, parts, ready, place: None, content: false }
     }
 
@@ -72,8 +69,11 @@ impl Whole {
                 }
             }
             let part = data.split_to(data.len().min(self.left));
+            self.place(now)?;
+            if let Some(place) = &self.place {
+                self.parts.keep(&part, self.left, place, now)?;
+            }
             self.left -= part.len();
-            self.keep(&part, now)?;
             if self.left == 0 {
                 self.finish();
             }
@@ -84,29 +84,10 @@ impl Whole {
         Ok(())
     }
 
-    fn keep(&mut self, mut part: &[u8], now: Instant) -> Result<(), Full> {
-        while !part.is_empty() {
-            let room = self.parts.back().map_or(0, |last| last.capacity() - last.len());
-            if room == 0 {
-                // Not for what is announced, beyond this part.
-                let size = (SMALLEST << self.parts.len().min(6)).min(LARGEST).min(self.left + part.len());
-                self.place(now)?.grow(size, now)?;
-                self.parts.push_back(BytesMut::with_capacity(size));
-                continue;
-            }
-            let (now_kept, rest) = part.split_at(room.min(part.len()));
-            if let Some(last) = self.parts.back_mut() {
-                last.extend_from_slice(now_kept);
-            }
-            part = rest;
-        }
-        Ok(())
-    }
-
     fn finish(&mut self) {
         self.content = true;
         self.ready.push_back(std::mem::take(&mut self.head).into());
-        self.ready.extend(self.parts.drain(..).map(BytesMut::freeze));
+        self.ready.extend(self.parts.drain().map(Bytes::from));
     }
 }
 
@@ -158,6 +139,10 @@ impl http_body::Body for Whole {
                 Ok(data) => {
                     if let Err(error) = this.feed(data, Instant::now()) {
                         return Poll::Ready(Some(Err(full(error))));
+                    }
+                    if this.place.as_ref().is_some_and(Place::must_wait) {
+                        context.waker().wake_by_ref();
+                        return Poll::Pending;
                     }
                 }
                 Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
@@ -267,7 +252,7 @@ mod tests {
         let pool = pool(usize::MAX);
         let mut body = whole([message(90_000)[..6].to_vec()], false, &pool);
         assert!(matches!(given(&mut body), (bytes, Poll::Pending) if bytes.is_empty()));
-        assert_eq!(pool.held(), (1, SMALLEST));
+        assert!(matches!(pool.held(), (1, 1..=4096)));
     }
 
     #[test]

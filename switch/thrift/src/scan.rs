@@ -1,4 +1,5 @@
-//! Where a call ends, found while its bytes come: binary Thrift announces no length. Nothing is kept here but the place reached.
+//! Where a call ends, found while its bytes come: binary Thrift announces no length. Nothing is kept here but the place reached, and a few
+//! bytes that do not tell what they are without the next ones.
 
 use std::fmt;
 
@@ -49,14 +50,17 @@ enum Step {
 #[derive(Debug)]
 pub struct Scan {
     steps: Vec<Step>,
+    /// Bytes that have been looked at.
     at: usize,
+    /// Those after them that have come.
+    begun: Vec<u8>,
     values: usize,
 }
 
 impl Default for Scan {
     fn default() -> Self {
         // Version and type, name, sequence number, arguments: the next one is the last.
-        Scan { steps: vec![Step::Fields, Step::Skip(4), Step::Text, Step::Version], at: 0, values: 0 }
+        Scan { steps: vec![Step::Fields, Step::Skip(4), Step::Text, Step::Version], at: 0, begun: Vec::new(), values: 0 }
     }
 }
 
@@ -68,18 +72,33 @@ fn number(bytes: [u8; 4]) -> Result<usize, Malformed> {
 }
 
 impl Scan {
-    /// Where the call ends. `bytes` are all that have come of it, from its beginning; `None` until it is whole.
+    /// Where the call ends in what has come now; `None` until it is whole.
     ///
     /// # Errors
     /// [`Malformed`].
-    pub fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+    pub fn end(&mut self, came: &[u8]) -> Result<Option<usize>, Malformed> {
+        let before = self.begun.len();
+        let joined = std::mem::take(&mut self.begun);
+        let joined = if before == 0 { joined } else { [&joined, came].concat() };
+        let mut rest = if before == 0 { came } else { &joined[..] };
+        let length = rest.len();
+        let over = self.walk(&mut rest)?;
+        if !over {
+            self.begun = rest.to_vec();
+        }
+        Ok(over.then(|| length - rest.len() - before))
+    }
+
+    /// Looks at what it can; whether the call is over.
+    fn walk(&mut self, bytes: &mut &[u8]) -> Result<bool, Malformed> {
         while let Some(step) = self.steps.pop() {
-            let rest = &bytes[self.at.min(bytes.len())..];
+            let rest = *bytes;
             let taken = match (step, rest) {
                 (Step::Skip(length), _) if rest.len() < length => {
                     self.steps.push(Step::Skip(length - rest.len()));
                     self.at += rest.len();
-                    return Ok(None);
+                    *bytes = &[];
+                    return Ok(false);
                 }
                 (Step::Skip(length), _) => length,
                 (Step::Version, &[a, b, c, d, ..]) => {
@@ -124,12 +143,13 @@ impl Scan {
                 }
                 (step, _) => {
                     self.steps.push(step);
-                    return if self.at > LONGEST { Err(Malformed::TooLong) } else { Ok(None) };
+                    return if self.at > LONGEST { Err(Malformed::TooLong) } else { Ok(false) };
                 }
             };
             self.at += taken;
+            *bytes = &rest[taken..];
         }
-        Ok(Some(self.at))
+        Ok(true)
     }
 
     /// A value of a type comes next.
@@ -202,11 +222,13 @@ mod tests {
             let mut scan = Scan::default();
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(whole.len())).collect();
             cuts.sort_unstable();
+            let mut from = 0;
             for cut in cuts {
-                prop_assert_eq!(scan.end(&whole[..cut]), Ok(None));
+                prop_assert_eq!(scan.end(&whole[from..cut]), Ok(None));
+                from = cut;
             }
-            let end = whole.len();
-            prop_assert_eq!(scan.end(&[whole, more].concat()), Ok(Some(end)));
+            let end = whole.len() - from;
+            prop_assert_eq!(scan.end(&[&whole[from..], &more].concat()), Ok(Some(end)));
         }
 
         #[test]

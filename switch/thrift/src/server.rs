@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use fairlane_clients::{Clients, Full, Place, EXPIRE_EACH, WHOLE_MESSAGE};
+use fairlane_clients::{Clients, Full, Parts, Place, Reader, EXPIRE_EACH, WHOLE_MESSAGE};
 use fairlane_device::pipeline::Program;
 use fairlane_device::{call, Closed, Device, DeviceAccess, Event, Nanos, PortId};
 use thrift::protocol::{TBinaryInputProtocol, TBinaryOutputProtocol, TInputProtocol, TMessageIdentifier, TMessageType, TOutputProtocol};
@@ -380,14 +380,12 @@ async fn serve(stream: TcpStream, place: Place, shared: Arc<Shared>) {
 
 async fn serve_calls(stream: &TcpStream, place: &Place, shared: &Arc<Shared>) -> Result<(), Ended> {
     stream.set_nodelay(true)?;
-    // What has come after the last call.
-    let mut buffer = Vec::new();
-    while let Some(end) = receive(stream, place, &mut buffer, shared).await? {
+    // What has come after the last call. An idle client keeps no memory.
+    let mut more = Vec::new();
+    while let Some(call) = receive(stream, place, &mut more, shared).await? {
         place.work();
-        let reply = answer(&buffer[..end], shared).await;
+        let reply = answer(call, shared).await;
         place.rest(Instant::now());
-        // An idle client keeps no memory.
-        buffer = buffer[end..].to_vec();
         if let Some(reply) = reply? {
             send(stream, place, &reply, shared).await?;
         }
@@ -401,57 +399,64 @@ async fn lost(place: Option<&Place>) -> Ended {
     std::future::poll_fn(|context| place.gone().poll(context).map_or(Poll::Pending, |_| Poll::Ready(Ended::Lost))).await
 }
 
-/// Waits until the buffer begins with a whole call, and tells where that ends; `None` when the client is gone.
-async fn receive(stream: &TcpStream, place: &Place, buffer: &mut Vec<u8>, shared: &Shared) -> Result<Option<usize>, Ended> {
-    let mut scan = Scan::default();
+/// Waits for a whole call; `None` when the client is gone. more: what has come already, and then what comes after the call.
+async fn receive(stream: &TcpStream, place: &Place, more: &mut Vec<u8>, shared: &Shared) -> Result<Option<Parts>, Ended> {
     let mut message: Option<Place> = None;
+    let mut scan = Scan::default();
+    let mut call = Parts::default();
+    let mut came = std::mem::take(more);
     loop {
-        if let Some(end) = scan.end(buffer)? {
-            return Ok(Some(end));
+        let end = scan.end(&came)?;
+        if let (Some(end), None) = (end, &message) {
+            *more = came.split_off(end);
+            return Ok(Some(came.into()));
         }
-        if !buffer.is_empty() && message.is_none() {
-            let entered = shared.clients.messages.enter(Instant::now(), Some(WHOLE_MESSAGE))?;
-            entered.grow(buffer.capacity(), Instant::now())?;
-            message = Some(entered);
+        if !came.is_empty() {
+            let message = match &mut message {
+                Some(message) => message,
+                none => none.insert(shared.clients.messages.enter(Instant::now(), Some(WHOLE_MESSAGE))?),
+            };
+            let of_call = end.unwrap_or(came.len());
+            call.keep(&came[..of_call], usize::MAX, message, Instant::now())?;
+            message.touch(Instant::now());
+            while message.must_wait() {
+                tokio::task::yield_now().await;
+            }
+            if end.is_some() {
+                *more = came.split_off(of_call);
+                return Ok(Some(call));
+            }
         }
         tokio::select! {
             ready = stream.readable() => ready?,
             ended = lost(Some(place)) => return Err(ended),
             ended = lost(message.as_ref()) => return Err(ended),
         }
-        match take(stream, buffer, message.as_ref()) {
-            Ok(Some(0)) => return Ok(None),
-            Ok(Some(_)) => place.touch(Instant::now()),
-            Ok(None) => {}
-            Err(error) => return Err(error),
+        came = match take(stream)? {
+            Some(came) if came.is_empty() => return Ok(None),
+            came => came.unwrap_or_default(),
+        };
+        if !came.is_empty() {
+            place.touch(Instant::now());
         }
     }
 }
 
-/// Appends what has come; `None` when that is nothing, 0 at the end.
-fn take(stream: &TcpStream, buffer: &mut Vec<u8>, message: Option<&Place>) -> Result<Option<usize>, Ended> {
+/// What has come; `None` when that is nothing, empty at the end.
+fn take(stream: &TcpStream) -> io::Result<Option<Vec<u8>>> {
     // Not in the task: it would be there for each idle client.
     let mut chunk = [0; CHUNK];
-    let read = match stream.try_read(&mut chunk) {
-        Ok(read) => read,
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let (needed, capacity) = (buffer.len() + read, buffer.capacity());
-    let wanted =
-        if needed > capacity { needed.max((capacity + (capacity / 4).max(capacity.min(1 << 20))).min(LONGEST + CHUNK)) } else { capacity };
-    if let Some(message) = message {
-        message.grow(wanted - capacity, Instant::now())?;
+    match stream.try_read(&mut chunk) {
+        Ok(read) => Ok(Some(chunk[..read].to_vec())),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+        Err(error) => Err(error),
     }
-    buffer.reserve_exact(wanted - buffer.len());
-    buffer.extend_from_slice(&chunk[..read]);
-    Ok(Some(read))
 }
 
 /// Serves a call; `None` where no answer is wanted.
-async fn answer(call: &[u8], shared: &Arc<Shared>) -> Result<Option<Vec<u8>>, Ended> {
+async fn answer(call: Parts, shared: &Arc<Shared>) -> Result<Option<Vec<u8>>, Ended> {
     let limits = TConfiguration::builder().max_recursion_depth(Some(16)).max_string_size(Some(LONGEST)).build()?;
-    let mut input = TBinaryInputProtocol::with_config(call, true, limits);
+    let mut input = TBinaryInputProtocol::with_config(Reader::from(call), true, limits);
     let message = input.read_message_begin()?;
     let args = read_fields(&mut input)?;
     input.read_message_end()?;
