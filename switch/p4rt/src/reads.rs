@@ -178,7 +178,8 @@ async fn try_answer(shared: &Arc<Shared>, request: &Arc<p4::ReadRequest>, sender
         if turn.is_none() && waiting.is_empty() {
             return outcome;
         }
-        if turn.is_some() && (waiting.is_empty() || shared.reads.has_room()) {
+        // For a client that takes what it has read, and ahead of it as far as there is room and nobody waits.
+        if turn.as_ref().is_some_and(|turn| waiting.is_empty() || (shared.reads.has_room() && !turn.is_hurried())) {
             let wanted = Arc::clone(request);
             let part = shared.call(move |core, device, now| {
                 let part = core.read_next(&wanted, &mut progress, device, now);
