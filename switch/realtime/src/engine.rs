@@ -152,6 +152,7 @@ impl Engine {
     /// A failure of poll(2) itself. Interfaces that go down or away are no errors.
     pub fn run(mut self) -> Result<(), EngineError> {
         clock::sharpen_timers();
+        clock::go_first();
         loop {
             let now = clock::now();
             let before = self.served;
