@@ -4,8 +4,9 @@
 
 Needs root. 200 packets per second go through the switch, whose table has `--entries` entries, while the clients of one scenario do what they
 do. The kernel stamps each packet where it enters the switch's interface and where it has left for the far host, so neither the sender's pauses nor
-those of this process count. On a busy machine the switch's thread waits for a processor. So the goal is for the column `busy`: how long, of the time that a
-packet was in the switch, the thread of the data plane ran, by the kernel's account.
+those of this process count. On a busy machine the switch's thread waits for a processor, and the kernel's own work for the clients goes first. So the
+goal is for the column `busy`: how long, of the time that a packet was in the switch, the thread of the data plane ran, by the kernel's account. The
+scenario `elsewhere` shows what the machine itself does to packets: `everything`, on a second switch that no packet goes through.
 
 A scenario is a function with `@scenario(NAME)`: a context manager that opens its clients on a `Target` and closes them at the end.
 """
@@ -59,10 +60,12 @@ class Target:
     net: Network
     folder: Path
     entries: int
+    node: str = "s1"
+    """In whose namespace it is."""
 
     def connect(self, port: int = PORT) -> socket.socket:
         """A TCP connection from inside the switch's namespace."""
-        made = self.net.socket("s1", socket.SOCK_STREAM)
+        made = self.net.socket(self.node, socket.SOCK_STREAM)
         made.connect(("127.0.0.1", port))
         return made
 
@@ -70,7 +73,7 @@ class Target:
         """A gRPC client of ours, inside the switch's namespace: see `CLIENTS`."""
         command = [sys.executable, __file__, "--client", work, "--folder", str(self.folder), "--entries", str(self.entries), *arguments]
         return subprocess.Popen(
-            self.net.command("s1", command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            self.net.command(self.node, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
 
@@ -333,7 +336,7 @@ def idle_on(target: Target, port: int) -> Iterator[None]:
     clients: list[socket.socket] = []
     try:
         for _ in range(IDLE):
-            client = target.net.socket("s1", socket.SOCK_STREAM)
+            client = target.net.socket(target.node, socket.SOCK_STREAM)
             clients.append(client)
             client.settimeout(0.02)
             # A switch that accepts no more lets them wait.
@@ -366,6 +369,10 @@ def everything(target: Target) -> Iterator[None]:
     """40 unread reads, 40 half-sent messages over each of both services, and 2,000 idle connections to each."""
     with unread_reads(target), idle(target), idle_thrift(target), half_sent(target), half_sent_thrift(target):
         yield
+
+
+ELSEWHERE = scenario("elsewhere")(everything)
+"""The same load on another switch, beside the one that packets go through: what the machine itself makes of packets."""
 
 
 # What our own clients do, each in a process inside the switch's namespace
@@ -581,19 +588,35 @@ def ask(target: Target, work: str, timeout_s: float) -> str:
     return out
 
 
+@contextmanager
+def running_switch(target: Target, name: str, ports: dict[int, str]) -> Iterator[subprocess.Popen]:
+    """A switch with its pipeline and entries. ports: numbers and interfaces."""
+    words = [word for number, interface in ports.items() for word in ("-i", f"{number}@{interface}")]
+    command = [program("fairlane-switch") or "fairlane-switch", *words, "--no-p4", "--thrift-port", str(THRIFT_PORT)]
+    command += ["--notifications-addr", f"ipc://{target.folder}/{target.node}.ipc", "--", "--grpc-server-addr", f"127.0.0.1:{PORT}"]
+    path = target.folder / f"{name}-{target.node}.log"
+    with path.open("wb") as log:
+        # The usual limit of open files, whatever this machine's is. The shell and `ip netns exec` become the switch.
+        limited = ["sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh", *command]
+        process = subprocess.Popen(target.net.command(target.node, limited), stdout=log, stderr=log)
+    try:
+        wait_for(target, process, path)
+        ask(target, "fill", 120)
+        yield process
+        if process.poll() is not None:
+            raise CannotRun(f"the switch ended with {process.returncode}: {path.read_text(errors='replace')[-1000:]}")
+    finally:
+        stop(process)
+
+
 def measure(net: Network, name: str, entries: int, seconds: float, folder: Path) -> dict:
     """One scenario on a switch of its own."""
-    ports = [word for number, interface in SWITCH_PORTS.items() for word in ("-i", f"{number}@{interface}")]
-    switch = [program("fairlane-switch") or "fairlane-switch", *ports, "--no-p4", "--thrift-port", str(THRIFT_PORT)]
-    switch += ["--notifications-addr", f"ipc://{folder}/notify.ipc", "--", "--grpc-server-addr", f"127.0.0.1:{PORT}"]
     target = Target(net, folder, entries)
-    with (folder / f"{name}.log").open("wb") as log:
-        # The usual limit of open files, whatever this machine's is. The shell and `ip netns exec` become the switch.
-        limited = ["sh", "-c", 'ulimit -Sn 1024; exec "$@"', "sh", *switch]
-        process = subprocess.Popen(net.command("s1", limited), stdout=log, stderr=log)
-    try:
-        wait_for(target, process, folder / f"{name}.log")
-        ask(target, "fill", 120)
+    with contextlib.ExitStack() as stack:
+        process = stack.enter_context(running_switch(target, name, SWITCH_PORTS))
+        if name == "elsewhere":
+            target = Target(net, folder, entries, "h1")
+            stack.enter_context(running_switch(target, name, {}))
         time.sleep(1.0)
         idle, served = rss_bytes(process.pid), None
         with highest_rss(process.pid) as most:
@@ -609,10 +632,6 @@ def measure(net: Network, name: str, entries: int, seconds: float, folder: Path)
             stays, lost = probes.stays()
         time.sleep(AFTER_S)
         after = rss_bytes(process.pid)
-        if process.poll() is not None:
-            raise CannotRun(f"the switch ended with {process.returncode}: {(folder / f'{name}.log').read_text(errors='replace')[-1000:]}")
-    finally:
-        stop(process)
     if not stays:
         raise CannotRun(f"{name}: no packet came through")
     delays = sorted((left - entered) / 1e6 for entered, left in stays)
@@ -662,7 +681,8 @@ def run(names: list[str], entries: int, seconds: float, rounds: int) -> dict:
     with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as folder_name, network() as net:
         folder = Path(folder_name)
         Pipeline.compile(CONTROL, folder)
-        net.ip("s1", "link", "set", "lo", "up")
+        for node in ("s1", "h1"):
+            net.ip(node, "link", "set", "lo", "up")
         for turn in range(rounds):
             for name in names:
                 sample = measure(net, name, entries, seconds, folder)
@@ -698,7 +718,7 @@ def verdicts(result: dict) -> list[tuple[bool, str]]:
     """The goals, and whether this run meets them."""
     judged = []
     for name, samples in result["samples"].items():
-        if name == "nothing":
+        if name in ("nothing", "elsewhere"):
             continue
         busy, more = median(samples, "busy_ms"), max(sample["more_mb"] for sample in samples)
         judged.append(
