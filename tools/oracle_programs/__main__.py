@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fairlane import probes
 from tools.bmv2 import process
-from tools.oracle_programs import cases, crossed, generate, live, stf_run
+from tools.oracle_programs import cases, crossed, live, snippets, stf_run
 from tools.oracle_programs.cases import Case, make
 from tools.oracle_programs.minimise import minimise
 from tools.oracle_programs.stf_run import Verdict
@@ -122,7 +122,7 @@ def _counted(total: Total) -> int:
 def some(settings: Settings, seeds: Sequence[int]) -> Total:
     """Some programs one after the other, on one switch where there has to be one."""
     total = Total()
-    features = generate.PLAIN if settings.way == "crossed" else None
+    features = snippets.PLAIN if settings.way == "crossed" else None
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oracle-programs-")))
         play = player(settings, folder, stack)
