@@ -16,8 +16,17 @@ from tools.oracle_programs.cases import Case, make
 from tools.oracle_programs.snippets import PLAIN
 from tools.oracle_programs.stf_run import Verdict
 
-MEETS = {"compound assignment with a call": 10487, "wide range with `_`": 10280, "signed action data": 10847}
+MEETS = {
+    "compound assignment with a call": 10487,
+    "wide range with `_`": 10280,
+    "signed action data": 10847,
+    "write before a failing extract": 12224,
+    "list that reads its own header": 13790,
+    "exit past a slice": 13596,
+}
 """By known fault of p4c: a program that meets it."""
+
+FAULTS = {fault.name: fault for fault in known.FAULTS}
 
 
 def case(seed: int) -> Case:
@@ -40,41 +49,43 @@ def test_each_known_fault_has_a_program() -> None:
 @pytest.mark.parametrize("fault", known.FAULTS, ids=lambda fault: fault.name)
 def test_a_program_means_the_same_without_a_fault(fault: known.Fault, programs: Path, tmp_path: Path) -> None:
     met = case(MEETS[fault.name])
-    # `without` compares what the oracle expects of both.
     rewritten = known.without(met, [fault])
     assert rewritten is not None and rewritten.source() != met.source()
+    assert rewritten.expected == met.expected
     assert stf_run.play(rewritten, tmp_path, programs / "fairlane-stf").kind == "passed"
-    assert known.without(rewritten, [fault]) is None
 
 
 def test_programs_mean_the_same_without_all_faults(programs: Path, tmp_path: Path) -> None:
-    changed = 0
+    same = 0
     for seed in range(1, 41):
-        rewritten = known.without(make(seed), list(known.FAULTS))
+        rewritten = known.without(make(seed), known.FAULTS)
         if rewritten is not None:
-            changed += 1
+            same += 1
             verdict = stf_run.play(rewritten, tmp_path, programs / "fairlane-stf")
             assert verdict.kind == "passed", f"{rewritten.name}: {verdict.said}\n{rewritten.source()}"
-    assert changed > 10
+    # The others have arguments that overlap, or nothing to rewrite.
+    assert same > 30
 
 
 @pytest.mark.parametrize("name", MEETS)
 def test_a_fault_explains_what_goes_without_it(name: str) -> None:
     met = case(MEETS[name])
-    fault = next(fault for fault in known.FAULTS if fault.name == name)
-    free = known.without(met, [fault])
+    free = known.without(met, [FAULTS[name]])
     assert free is not None
     assert known.explained(met, lambda one: one.source() == free.source()) == (name,)
     assert known.explained(met, lambda one: False) == ()
 
 
-def test_two_faults_explain_a_difference_together() -> None:
-    both = next(
-        one for one in map(case, (23, 30, 83, 130)) if all(known.without(one, [fault]) for fault in (known.FAULTS[0], known.FAULTS[2]))
-    )
-    free = known.without(both, [known.FAULTS[0], known.FAULTS[2]])
-    assert free is not None
-    assert known.explained(both, lambda one: one.source() == free.source()) == (known.FAULTS[0].name, known.FAULTS[2].name)
+def test_as_few_faults_as_it_takes_explain_a_difference() -> None:
+    def passes(one: Case) -> bool:
+        compound = [node for node in tree.nodes(one.program) if isinstance(node, syntax.Assign) and node.operator]
+        calls = any(isinstance(node, syntax.Call) for assignment in compound for node in tree.nodes(assignment.value))
+        data = [p.type for action in one.program.actions for p in action.parameters if not p.direction]
+        return not calls and not any(map(t.signed, data))
+
+    met = case(30)
+    assert len([fault for fault in known.FAULTS if known.without(met, [fault])]) == 3
+    assert known.explained(met, passes) == ("compound assignment with a call", "signed action data")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +108,7 @@ def test_whose_a_difference_is(pair: str, ends: dict[str, str], ours: bool) -> N
 
 
 def test_programs_that_p4c_takes_are_not_skipped() -> None:
-    assert [p4c_limits.refused(case(seed).program) for seed in MEETS.values()] == ["", "", ""]
+    assert [p4c_limits.refused(case(seed).program) for seed in MEETS.values()] == [""] * len(MEETS)
 
 
 def test_programs_that_p4c_refuses_are_skipped() -> None:

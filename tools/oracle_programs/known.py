@@ -6,7 +6,7 @@ gets wrong. If the other then agrees with the oracle, the fault explains the dif
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tools.oracle_programs import syntax as s
@@ -80,6 +80,102 @@ def _cast(e: s.Expression, kind: t.Type) -> s.Expression:
     return s.Cast(e, kind)
 
 
+def _read_before_extracts(program: s.Program) -> None:
+    """Reads the metadata that the parser writes before each `extract`, in a `verify` that always holds."""
+    meta = s.Var("meta", program.metadata)
+    written: list[s.Expression] = []
+    for node in nodes([state.body for state in program.states]):
+        if isinstance(node, s.Assign) and _root(node.target) == meta and node.target not in written:
+            written.append(node.target)
+    reads = []
+    for place in written:
+        one = s.Literal(t.from_bits(1, place.type), place.type)
+        # p4c takes away `place == place`.
+        equal, other = (s.Binary(operator, copy.deepcopy(place), one, t.BOOL) for operator in ("==", "!="))
+        reads.append(s.Verify(s.Binary("||", equal, other, t.BOOL), "NoError"))
+    for state in program.states:
+        for i in reversed(range(len(state.body))):
+            if isinstance(state.body[i], s.Extract):
+                state.body[i:i] = copy.deepcopy(reads)
+
+
+def _root(e: s.Expression) -> s.Expression:
+    while isinstance(e, (s.Member, s.Slice, s.Index)):
+        e = e.base
+    return e
+
+
+def _lists_by_variables(program: s.Program) -> None:
+    """`h = { h.f, ... }` by way of a variable."""
+
+    def by_variable(node: object) -> object:
+        match node:
+            case s.Assign(target, s.Fields(values, kind) as value) if isinstance(kind, t.Header) and target in list(nodes(values)):
+                return s.Block([s.Declare("aside", kind, value), s.Assign(target, s.Var("aside", kind))])
+        return node
+
+    change(program, by_variable)
+
+
+def _exits_after_copies(program: s.Program) -> None:
+    """`exit` in a callee that is called with a slice as a `return`, and an `exit` after the call, which is told by one more argument."""
+    left = s.Var("left", t.BOOL)
+    called: dict[str, int] = {}
+    """By the name in a call: the place of the argument."""
+    directions: dict[str, list[str]] = {}
+
+    def back(node: object) -> object:
+        return s.Block([s.Assign(left, s.Literal(True, t.BOOL)), s.Return(None)]) if isinstance(node, s.Exit) else node
+
+    for procedures, suffix in ((program.controls, ".apply"), (program.actions, "")):
+        for p in list(procedures):
+            if any(isinstance(node, s.Exit) for node in nodes(p.body)):
+                at = sum(bool(parameter.direction) for parameter in p.parameters)
+                parameters = [*p.parameters[:at], s.Parameter("left", t.BOOL, "out"), *p.parameters[at:]]
+                body = [s.Assign(left, s.Literal(False, t.BOOL)), *change(copy.deepcopy(p.body), back).body]
+                procedures.insert(procedures.index(p) + 1, s.Procedure(p.kind, f"{p.name}_back", parameters, s.Block(body)))
+                called[p.name + suffix] = at
+                directions[p.name + suffix] = [parameter.direction for parameter in p.parameters]
+
+    def after(node: object) -> object:
+        match node:
+            case s.Invoke(s.Call(name, arguments)) if name in called and any(isinstance(one, s.Slice) for one in arguments):
+                control, dot, apply = name.partition(".")
+                before, outs = [], []
+                given = list(arguments)
+                for i, one in enumerate(given[: called[name]]):
+                    if isinstance(one, s.Slice) and isinstance(one.base, (s.Var, s.Member)):
+                        given[i] = s.Var(f"part{i}", one.type)
+                        before.append(s.Declare(f"part{i}", one.type, one))
+                        outs += [_into(one, given[i])] if directions[name][i] != "in" else []
+                given.insert(called[name], left)
+                call = s.Call(f"{control}_back{dot}{apply}", given)
+                return s.Block(
+                    [
+                        *before,
+                        s.Declare("left", t.BOOL, s.Literal(False, t.BOOL)),
+                        s.Invoke(call),
+                        *outs,
+                        s.If(left, s.Block([s.Exit()]), None),
+                    ]
+                )
+        return node
+
+    change(program, after)
+    used = {call.name.partition(".")[0] for call in nodes(program) if isinstance(call, s.Call)}
+    for procedures in (program.controls, program.actions):
+        procedures[:] = [p for p in procedures if not p.name.endswith("_back") or p.name in used]
+
+
+def _into(part: s.Slice, value: s.Expression) -> s.Assign:
+    """`part = value` as an assignment of the whole: p4c refuses most slices of signed numbers on the left."""
+    whole = t.Bit(t.width(part.base.type))
+    others = ((1 << whole.width) - 1) ^ (((1 << t.width(part.type)) - 1) << part.low)
+    rest = s.Binary("&", _cast(copy.deepcopy(part.base), whole), s.Literal(others, whole), whole)
+    new = s.Binary("<<", s.Cast(value, whole), s.Literal(part.low, t.NUMBER), whole)
+    return s.Assign(copy.deepcopy(part.base), _cast(s.Binary("|", rest, new, whole), part.base.type))
+
+
 FAULTS = (
     Fault(
         "compound assignment with a call",
@@ -102,30 +198,56 @@ FAULTS = (
         "the JSON uses the data, which have no sign in BMv2, without `two_comp_mod` to N bits",
         _unsigned_action_data,
     ),
+    Fault(
+        "write before a failing extract",
+        "p4c",
+        "when an `extract` fails, metadata that a state has written before, and that a later state writes, too, is as if it had not been written",
+        "frontends/p4/simplifyDefUse.cpp removes the first write; p4lang/p4c#2155 calls that a fault where `reject` is written out",
+        _read_before_extracts,
+    ),
+    Fault(
+        "list that reads its own header",
+        "p4c",
+        "`h = { h.f, ... }` makes h invalid; section 8.17 makes it valid",
+        "midend/copyStructures.cpp fills a temporary header that is never valid, and copies it with its validity",
+        _lists_by_variables,
+    ),
+    Fault(
+        "exit past a slice",
+        "p4c",
+        "an `exit` in a callee loses the copy-out into a slice; section 12.5 keeps it",
+        "frontends/p4/sideEffects.cpp copies a slice back after the call, where an `exit` does not come; p4lang/p4c#2382 has another case",
+        _exits_after_copies,
+    ),
 )
 
 
 def explained(case: Case, passes: Callable[[Case], bool]) -> tuple[str, ...]:
-    """The names of the faults that explain a difference; none when they do not. passes: whether a case comes out as the oracle expects."""
-    found = []
+    """The names of the faults that explain a difference, as few as it takes; none when they do not explain it. passes: whether a case comes
+    out as the oracle expects."""
+
+    def enough(faults: Sequence[Fault]) -> bool:
+        rewritten = without(case, faults)
+        return rewritten is not None and passes(rewritten)
+
     for fault in FAULTS:
-        one = without(case, [fault])
-        if one is not None:
-            if passes(one):
-                return (fault.name,)
-            found.append(fault)
-    together = without(case, found) if len(found) > 1 else None
-    return tuple(fault.name for fault in found) if together is not None and passes(together) else ()
+        if enough([fault]):
+            return (fault.name,)
+    needed = [fault for fault in FAULTS if without(case, [fault]) is not None]
+    if len(needed) < 2 or not enough(needed):
+        return ()
+    for fault in FAULTS:
+        rest = [one for one in needed if one is not fault]
+        if len(rest) < len(needed) and enough(rest):
+            needed = rest
+    return tuple(fault.name for fault in needed)
 
 
-def without(case: Case, faults: list[Fault]) -> Case | None:
-    """The case without what meets the faults; None if nothing does."""
+def without(case: Case, faults: Sequence[Fault]) -> Case | None:
+    """The case without what meets the faults; None if nothing does, or if the oracle sees that it then means something else."""
     program = copy.deepcopy(case.program)
     for fault in faults:
         fault.without(program)
-    if program == case.program:
-        return None
     made = judged(case.name, program, list(case.program.packets))
-    if made.expected != case.expected:
-        raise AssertionError(f"{case.name}: a program without {[fault.name for fault in faults]} means something else")
-    return made
+    # Where arguments overlap, the copies come in another order.
+    return made if program != case.program and made.expected == case.expected else None
