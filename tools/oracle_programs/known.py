@@ -180,7 +180,7 @@ FAULTS = (
     Fault(
         "compound assignment with a call",
         "p4c",
-        "`A op= f(A)` reads A after the call; section 12.1 takes the old value of A, as `A = A op f(A)` does in p4c, too",
+        "`A op= f(A)` reads A after the call; section 12.1 (draft after 1.2.5) takes the old value of A, as `A = A op f(A)` does in p4c, too",
         "frontends/p4/frontend.cpp runs RemoveOpAssign after SideEffectOrdering, which has moved the call before the statement by then",
         _plain_assignments,
     ),
