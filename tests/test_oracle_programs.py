@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
-from tools.oracle_programs import generate, live, stf_run, syntax
+from tools.oracle_programs import live, snippets, stf_run, syntax
 from tools.oracle_programs import types as t
 from tools.oracle_programs.cases import Case, judged, make, stf
 from tools.oracle_programs.minimise import minimise
@@ -77,7 +77,7 @@ def test_a_wrong_byte_shows(cases: list[Case], programs: Path, tmp_path: Path) -
 
 
 def test_a_program_is_reduced_to_what_matters() -> None:
-    case = next(c for c in (make(seed, features=generate.PLAIN) for seed in range(1, 50)) if "|-|" in c.source())
+    case = next(c for c in (make(seed, features=snippets.PLAIN) for seed in range(1, 50)) if "|-|" in c.source())
     small = minimise(case, lambda one: "|-|" in one.source())
     assert "|-|" in small.source() and len(small.source()) < len(case.source()) / 2 and len(small.program.packets) == 1
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fairlane import probes
 from tools.bmv2 import process
-from tools.oracle_programs import cases, crossed, generate, live, stf_run
+from tools.oracle_programs import cases, crossed, known, live, p4c_limits, snippets, stf_run
 from tools.oracle_programs.cases import Case, make
 from tools.oracle_programs.minimise import minimise
 from tools.oracle_programs.stf_run import Verdict
@@ -37,6 +37,8 @@ class Settings:
     p4c: str | None
     bmv2: bool
     minimise: bool
+    peers: bool
+    """Differences of the compiler and switch beside ours are kept and minimised, too."""
 
 
 @dataclass
@@ -48,6 +50,12 @@ class Total:
     out: int = 0
     given: Counter[tuple[str, str]] = field(default_factory=Counter)
     found: list[str] = field(default_factory=list)
+    ours: int = 0
+    """Verdicts that are a matter of ours."""
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    """Known faults of the others, with the programs whose differences they explain."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Programs without a run, by p4c's reason to refuse them."""
 
     def add(self, other: Total) -> None:
         self.ends += other.ends
@@ -55,6 +63,10 @@ class Total:
         self.out += other.out
         self.given += other.given
         self.found += other.found
+        self.ours += other.ours
+        for fault, names in other.faults.items():
+            self.faults.setdefault(fault, []).extend(names)
+        self.skipped += other.skipped
 
 
 def main() -> int:
@@ -66,6 +78,7 @@ def main() -> int:
     parser.add_argument("--bin", type=Path, help="folder of fairlane-compile, fairlane-stf and fairlane-switch")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--no-minimise", action="store_true", help="keep programs that differ as they are")
+    parser.add_argument("--minimise-peers", action="store_true", help="crossed: keep and minimise differences of p4c and BMv2, too")
     parser.add_argument("--out", type=Path, default=ROOT / "build/oracle_programs", help="for the programs that differ")
     arguments = parser.parse_args()
     stf = arguments.bin / "fairlane-stf" if arguments.bin else probes.program("fairlane-stf")
@@ -75,12 +88,13 @@ def main() -> int:
     if arguments.by == "crossed" and p4c is None and bmv2 is not None:
         parser.error(f"there is nothing to cross with: p4c-bm2-ss is not in PATH, {bmv2}")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    settings = Settings(arguments.by, arguments.packets, stf.parent, arguments.out, p4c, bmv2 is None, not arguments.no_minimise)
+    settings = Settings(
+        arguments.by, arguments.packets, stf.parent, arguments.out, p4c, bmv2 is None, not arguments.no_minimise, arguments.minimise_peers
+    )
     begun = time.monotonic()
     total = run(settings, arguments.seed, arguments.programs, arguments.jobs)
     report(total, settings, arguments.seed, time.monotonic() - begun)
-    ours = [kind for (pair, kind), n in total.ends.items() if n and kind != "passed" and not pair.startswith("p4c") and "BMv2" not in pair]
-    return 1 if ours else 0
+    return 1 if total.ours else 0
 
 
 def run(settings: Settings, seed: int, programs: int, jobs: int) -> Total:
@@ -122,19 +136,30 @@ def _counted(total: Total) -> int:
 def some(settings: Settings, seeds: Sequence[int]) -> Total:
     """Some programs one after the other, on one switch where there has to be one."""
     total = Total()
-    features = generate.PLAIN if settings.way == "crossed" else None
+    features = snippets.PLAIN if settings.way == "crossed" else None
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oracle-programs-")))
         play = player(settings, folder, stack)
         for seed in seeds:
             case = make(seed, settings.packets, features)
+            if settings.way == "crossed" and settings.p4c and (reason := p4c_limits.refused(case.program)):
+                total.skipped[reason] += 1
+                continue
             total.packets += len(case.expected)
             total.out += sum(packet is not None for packet in case.expected)
             total.given += case.given
-            for pair, verdict in play(case).items():
+            found = play(case)
+            for pair, verdict in found.items():
                 total.ends[pair, verdict.kind] += 1
-                if verdict.kind != "passed" and not (pair.startswith("p4c") and verdict.kind == "refused"):
-                    total.found.append(keep(settings, case, pair, verdict, play))
+                if verdict.kind == "passed":
+                    continue
+                ours = crossed.ours(pair, found)
+                total.ours += ours
+                if verdict.kind == "known":
+                    names = total.faults.setdefault(verdict.said, [])
+                    names += [case.name] if case.name not in names else []
+                if ours or verdict.kind in ("differs", "crashed") or (verdict.kind == "known" and settings.peers):
+                    total.found.append(keep(settings, case, pair, verdict, play, ours))
     return total
 
 
@@ -147,17 +172,21 @@ def player(settings: Settings, folder: Path, stack: ExitStack) -> Callable[[Case
     return lambda case: {settings.way: switch.play(case, folder, settings.way)}
 
 
-def keep(settings: Settings, case: Case, pair: str, verdict: Verdict, play: Callable[[Case], dict[str, Verdict]]) -> str:
-    """Writes the program, and the smallest that ends so; the line that tells of it."""
+def keep(settings: Settings, case: Case, pair: str, verdict: Verdict, play: Callable[[Case], dict[str, Verdict]], ours: bool) -> str:
+    """Writes the program, and the smallest that ends so; the line that tells of it. A difference that is not ours is only listed, as a rule."""
+    first = (verdict.said.strip().splitlines() or [""])[0]
+    line = f"{case.name}: {pair}: {verdict.kind}: {first}"
+    if not (ours or settings.peers):
+        return line
     name = f"{case.name}.{pair.replace(', ', '-').replace(' ', '-')}"
     small = case
-    if settings.minimise and verdict.kind in ("differs", "crashed"):
-        small = minimise(case, lambda one: play(one)[pair].kind == verdict.kind)
+    if settings.minimise and verdict.kind != "refused":
+        why = verdict.said if verdict.kind == "known" else None
+        small = minimise(case, lambda one: (new := play(one)[pair]).kind == verdict.kind and why in (None, new.said))
     for suffix, one in (("", small), (".whole", case)):
         (settings.out / f"{name}{suffix}.p4").write_text(one.source(), encoding="utf-8")
         (settings.out / f"{name}{suffix}.stf").write_text(cases.stf(one), encoding="utf-8")
-    first = (verdict.said.strip().splitlines() or [""])[0]
-    return f"{case.name}: {pair}: {verdict.kind}: {first} (kept as {settings.out / name}.p4)"
+    return f"{line} (kept as {settings.out / name}.p4)"
 
 
 def report(total: Total, settings: Settings, seed: int, seconds: float) -> None:
@@ -166,7 +195,7 @@ def report(total: Total, settings: Settings, seed: int, seconds: float) -> None:
         f"{settings.way}: {programs} programs from seed {seed}, {total.packets} packets, {total.out} of them leave "
         f"({seconds:.0f} s, {programs / seconds:.1f} programs/s)"
     )
-    for line in _rows(total):
+    for line in [*_rows(total), *_others(total)]:
         print(line)
 
 
@@ -176,6 +205,19 @@ def _rows(total: Total) -> Iterator[str]:
     kinds = ("bit", "int", "bool", "enum", "type", "typedef")
     for way in dict.fromkeys(way for way, _ in sorted(total.given)):
         yield f"  action data by {way}: " + ", ".join(f"{kind} {total.given[way, kind]}" for kind in kinds)
+
+
+def _others(total: Total) -> Iterator[str]:
+    """What the compiler and switch beside ours make of the programs."""
+    if total.skipped:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in total.skipped.most_common())
+        yield f"  {total.skipped.total()} programs skipped, which p4c or BMv2 refuses: {reasons}"
+    for names, programs in sorted(total.faults.items()):
+        yield f"  known, {names}: {len(programs)} ({', '.join(programs)})"
+        for fault in known.FAULTS:
+            if fault.name in names.split(" and "):
+                yield f"    {fault.whose}: {fault.why}"
+                yield f"    evidence: {fault.evidence}"
 
 
 if __name__ == "__main__":

@@ -11,9 +11,8 @@ from tools.bmv2 import stf as on_bmv2
 from tools.bmv2.program import Program
 from tools.bmv2.runtime import Refused
 from tools.oracle_programs.cases import Case, stf
+from tools.oracle_programs.known import explained
 from tools.oracle_programs.stf_run import Verdict, play
-
-PAIRS = ("ours, our switch", "p4c, our switch", "ours, BMv2", "p4c, BMv2")
 
 
 def compiled(compiler: str | Path, source: Path, output: Path) -> str:
@@ -26,20 +25,42 @@ def compiled(compiler: str | Path, source: Path, output: Path) -> str:
 
 
 def verdicts(case: Case, folder: Path, programs: Path, p4c: str | None, bmv2: bool) -> dict[str, Verdict]:
-    """By pair; without those whose compiler or switch is missing."""
+    """By pair; without those whose compiler or switch is missing. A difference of p4c's that a known fault explains is `known`."""
     found = {"ours, our switch": play(case, folder, programs / "fairlane-stf")}
-    source = folder / f"{case.name}.p4"
-    for name, compiler in (("p4c", p4c), ("ours", str(programs / "fairlane-compile"))):
-        if compiler is None:
-            continue
-        output = folder / f"{case.name}.{name}.json"
-        output.unlink(missing_ok=True)
-        refusal = compiled(compiler, source, output)
-        if name == "p4c":
-            found["p4c, our switch"] = Verdict("refused", refusal) if refusal else play(case, folder, programs / "fairlane-stf", output)
-        if bmv2:
-            found[f"{name}, BMv2"] = Verdict("refused", refusal) if refusal else _bmv2(case, output)
+    if bmv2:
+        ours = _compiled_by("ours", str(programs / "fairlane-compile"), case, folder, None, bmv2)
+        found["ours, BMv2"] = ours["ours, BMv2"]
+    if p4c is not None:
+        by_p4c = lambda one: _compiled_by("p4c", p4c, one, folder, programs / "fairlane-stf", bmv2)
+        theirs = by_p4c(case)
+        if all(verdict.kind == "differs" for verdict in theirs.values()):
+            faults = explained(case, lambda one: all(verdict.kind == "passed" for verdict in by_p4c(one).values()))
+            if faults:
+                theirs = dict.fromkeys(theirs, Verdict("known", " and ".join(faults)))
+        found |= theirs
     return found
+
+
+def _compiled_by(name: str, compiler: str, case: Case, folder: Path, stf_program: Path | None, bmv2: bool) -> dict[str, Verdict]:
+    """One compiler's JSON on our switch (with `stf_program`) and on BMv2."""
+    source, output = folder / f"{case.name}.p4", folder / f"{case.name}.{name}.json"
+    source.write_text(case.source(), encoding="utf-8")
+    output.unlink(missing_ok=True)
+    refusal = compiled(compiler, source, output)
+    found = {}
+    if stf_program is not None:
+        found[f"{name}, our switch"] = Verdict("refused", refusal) if refusal else play(case, folder, stf_program, output)
+    if bmv2:
+        found[f"{name}, BMv2"] = Verdict("refused", refusal) if refusal else _bmv2(case, output)
+    return found
+
+
+def ours(pair: str, found: dict[str, Verdict]) -> bool:
+    """Whether what came of a pair, and is not as it should be, is a matter of ours."""
+    if not pair.startswith("p4c"):
+        return True
+    # Our switch with p4c's JSON: where BMv2 makes the same of it, the JSON is to blame.
+    return pair == "p4c, our switch" and "p4c, BMv2" in found and found["p4c, BMv2"].kind != found[pair].kind
 
 
 def _bmv2(case: Case, output: Path) -> Verdict:

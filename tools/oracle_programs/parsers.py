@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tools.oracle_programs import syntax as s
 from tools.oracle_programs import types as t
 from tools.oracle_programs.context import Context
-
-if TYPE_CHECKING:
-    from tools.oracle_programs.generate import Generator
+from tools.oracle_programs.snippets import Snippets
 
 
-def _select(g: Generator, keys: list[s.Expression], states: list[str], last: str) -> list[s.Case]:
+def _select(g: Snippets, keys: list[s.Expression], states: list[str], last: str) -> list[s.Case]:
     cases = []
     for _ in range(g.rng.randrange(1, 4)):
         sets: list[tuple[str, int, int]] = []
@@ -40,7 +37,7 @@ def _select(g: Generator, keys: list[s.Expression], states: list[str], last: str
     return cases
 
 
-def states(g: Generator) -> list[s.State]:
+def states(g: Snippets) -> list[s.State]:
     hdr = s.Var("hdr", g.headers)
     get = {n: s.Member(hdr, n, k) for n, k in g.headers.fields}
     everything = Context("parser", [(s.Var("meta", g.metadata), True), (get["a"], True)], functions=g.functions, may_leave=False)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tools.oracle_programs import syntax as s
 from tools.oracle_programs import types as t
 from tools.oracle_programs.context import Context
-
-if TYPE_CHECKING:
-    from tools.oracle_programs.generate import Generator
+from tools.oracle_programs.snippets import Snippets
 
 
-def make(g: Generator, ctx: Context, actions: list[s.Procedure]) -> s.Table | None:
+def make(g: Snippets, ctx: Context, actions: list[s.Procedure]) -> s.Table | None:
     name = g.name("t")
     keys: list[s.Key] = []
     usable = [p for p in g.scalars(ctx, False) if t.width(p.type) <= 64]
@@ -60,7 +56,7 @@ def make(g: Generator, ctx: Context, actions: list[s.Procedure]) -> s.Table | No
     return table
 
 
-def _action_data(g: Generator, table: s.Table, actions: list[s.Procedure]) -> tuple[str, list[int]]:
+def _action_data(g: Snippets, table: s.Table, actions: list[s.Procedure]) -> tuple[str, list[int]]:
     name = g.rng.choice(table.actions[:-1] if g.chance(0.9) else table.actions).name
     if name == "NoAction":
         return name, []
@@ -68,7 +64,7 @@ def _action_data(g: Generator, table: s.Table, actions: list[s.Procedure]) -> tu
     return name, [g.constant(p.type).value for p in action.parameters if not p.direction]
 
 
-def _match(g: Generator, key: s.Key) -> s.Match:
+def _match(g: Snippets, key: s.Key) -> s.Match:
     kind = key.expression.type
     w = t.width(kind)
     full = (1 << w) - 1
