@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // For tests that read P4Info in text form.
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("run this by cargo")?);
     std::fs::write(out.join("descriptors.bin"), files.encode_to_vec())?;
-    // Its answers wait encoded for their clients: src/reads.rs serves it.
+    // Its answers wait encoded for their clients: src/reading.rs serves it.
     files.file.iter_mut().flat_map(|file| &mut file.service).for_each(|service| service.method.retain(|method| method.name() != "Read"));
     tonic_prost_build::configure()
         .build_client(false)

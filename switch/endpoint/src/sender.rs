@@ -10,7 +10,7 @@ use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::report::ReportPacket;
 use crate::rtcp_schedule::RtcpSchedule;
-use crate::statistics::{loss_between, packets_between};
+use crate::statistics::{loss_between, loss_of_layers};
 use crate::stream::DataStream;
 use crate::timers::Timers;
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
@@ -765,32 +765,6 @@ impl RtpSender {
             self.note_sent(io.now);
         }
         Ok(())
-    }
-}
-
-/// Losses over several streams together: exact where the reports before tell, and of the 8-bit fractions, each with the weight of
-/// its packets; those that are reported for the first time count when there are no others.
-fn loss_of_layers<'a>(blocks: impl Iterator<Item = (Option<&'a ReportBlock>, &'a ReportBlock)>) -> (Option<f64>, f64) {
-    let (mut expected_sum, mut lost_sum, mut weighted) = (0.0, 0.0, 0.0);
-    let (mut first_sum, mut first_count) = (0.0, 0.0);
-    for (before, block) in blocks {
-        let fraction = f64::from(block.fraction_lost) / 256.0;
-        match packets_between(before, block) {
-            Some((expected, lost)) => {
-                expected_sum += f64::from(expected);
-                lost_sum += f64::from(lost);
-                weighted += fraction * f64::from(expected);
-            }
-            None => {
-                first_sum += fraction;
-                first_count += 1.0;
-            }
-        }
-    }
-    if expected_sum > 0.0 {
-        (Some(lost_sum / expected_sum), weighted / expected_sum)
-    } else {
-        (None, if first_count > 0.0 { first_sum / first_count } else { 0.0 })
     }
 }
 

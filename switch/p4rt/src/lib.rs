@@ -27,14 +27,20 @@ mod incoming;
 pub mod limits;
 pub mod model;
 #[cfg(not(target_family = "wasm"))]
+mod mutex;
+#[cfg(not(target_family = "wasm"))]
 mod oversize;
 pub mod packet_io;
 mod pipeline_config;
 pub mod proto;
 #[cfg(not(target_family = "wasm"))]
+mod reading;
+#[cfg(not(target_family = "wasm"))]
 mod reads;
 #[cfg(not(target_family = "wasm"))]
 pub mod server;
+#[cfg(not(target_family = "wasm"))]
+mod shared;
 pub mod status;
 #[cfg(not(target_family = "wasm"))]
 pub mod tls;

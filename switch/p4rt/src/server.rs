@@ -3,7 +3,7 @@
 //! Every request becomes a job on the device's thread ([`DeviceAccess`]); so the core has one caller at a time, and a packet never
 //! waits for a lock. Large reads and writes are several jobs. The data plane's events are given to the core by that thread too
 //! ([`EventSink::deliver`]). Messages for clients go through a bounded queue for each stream, and answers to reads through a budget for all of
-//! them (`reads.rs`): a client that does not read loses packets and digests, or its read, never the switch its memory.
+//! them (`reading.rs`): a client that does not read loses packets and digests, or its read, never the switch its memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fairlane_clients::{Clients, EXPIRE_EACH};
@@ -23,20 +23,22 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::Stream;
 use tonic::{Code, Request, Response, Streaming};
 
-use crate::arbitration::{ClientId, Notification};
-use crate::core::{Core, WriteProgress};
+use crate::arbitration::ClientId;
+use crate::core::Core;
 use crate::doors::Doors;
 use crate::incoming;
 use crate::limits::Limits;
+use crate::mutex::lock;
 use crate::oversize::{self, Oversize};
 use crate::proto::p4::v1 as p4;
-use crate::reads::{Reading, Reads};
+use crate::reading::Reading;
+use crate::reads::Reads;
+use crate::shared::{closed, wire, Client, Outgoing, Shared};
 use crate::status::Status;
 use crate::tls::{self, TlsError, TlsFiles};
 use crate::turns::Turns;
 
 use p4::p4_runtime_server::{P4Runtime, P4RuntimeServer};
-use p4::stream_message_response::Update as StreamUpdate;
 
 /// How a server is set up.
 #[derive(Debug, Clone)]
@@ -98,149 +100,6 @@ impl fmt::Display for ServeError {
 }
 
 impl std::error::Error for ServeError {}
-
-type Outgoing = mpsc::Sender<Result<p4::StreamMessageResponse, tonic::Status>>;
-
-/// A client's stream.
-struct Client {
-    queue: Outgoing,
-    /// Who is primary was said to it: it is a controller.
-    arbitrated: bool,
-    /// Its end, when this is dropped.
-    _open: oneshot::Sender<()>,
-}
-
-pub(crate) struct Shared {
-    access: Arc<dyn DeviceAccess>,
-    core: Mutex<Core>,
-    clients: Mutex<HashMap<ClientId, Client>>,
-    next_client: AtomicU64,
-    /// The deadline that the timer task knows; `Nanos::MAX` is none.
-    armed: AtomicU64,
-    rearm: Notify,
-    /// Messages lost because a client did not read.
-    lost: AtomicU64,
-    pub limits: Limits,
-    pub turns: Turns,
-    pub reads: Reads,
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shared {
-    /// Queues messages for their clients. Never blocks.
-    fn dispatch(&self, messages: Vec<Notification>) {
-        if messages.is_empty() {
-            return;
-        }
-        let mut clients = lock(&self.clients);
-        for (client, message) in messages {
-            let Some(Client { queue, arbitrated, .. }) = clients.get_mut(&client) else { continue };
-            let must_arrive = matches!(message.update, Some(StreamUpdate::Arbitration(_)));
-            *arbitrated |= must_arrive;
-            if queue.try_send(Ok(message)).is_ok() {
-                continue;
-            }
-            if must_arrive {
-                // A client that misses who is primary must not go on: it sees its stream end.
-                clients.remove(&client);
-                tracing::warn!(client = client.0, "the client does not read its stream: closed");
-            } else if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
-                tracing::warn!(client = client.0, "the client does not read fast enough: packets or digests are lost");
-            }
-        }
-    }
-
-    /// Wakes the timer when the core's next deadline is another.
-    fn arm(&self, core: &Core) {
-        let deadline = core.next_deadline().unwrap_or(Nanos::MAX);
-        if self.armed.swap(deadline, Ordering::AcqRel) != deadline {
-            self.rearm.notify_one();
-        }
-    }
-
-    /// Runs work on the device's thread, and dispatches the messages it leads to before anything else runs there.
-    fn submit<R: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(&mut Core, &mut Device, Nanos) -> (R, Vec<Notification>) + Send + 'static,
-        done: impl FnOnce(R) + Send + 'static,
-    ) -> Result<(), Closed> {
-        let shared = Arc::clone(self);
-        self.access.submit(Box::new(move |device, now| {
-            let mut core = lock(&shared.core);
-            let (result, messages) = work(&mut core, device, now);
-            shared.arm(&core);
-            shared.dispatch(messages);
-            drop(core);
-            done(result);
-        }))
-    }
-
-    pub async fn call<R: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(&mut Core, &mut Device, Nanos) -> (R, Vec<Notification>) + Send + 'static,
-    ) -> Result<R, tonic::Status> {
-        let (sender, receiver) = oneshot::channel();
-        // The request may have been cancelled meanwhile: then nobody wants the result.
-        self.submit(work, |result| drop(sender.send(result))).map_err(closed)?;
-        receiver.await.map_err(|_| closed(Closed))
-    }
-
-    /// Applies a batch; the device's thread serves packets between its parts.
-    async fn write_in_parts(self: &Arc<Self>, request: &Arc<p4::WriteRequest>) -> Result<WriteProgress, tonic::Status> {
-        let mut progress = WriteProgress::default();
-        loop {
-            let request = Arc::clone(request);
-            let part = self.call(move |core, device, now| {
-                let over = core.write_next(&request, &mut progress, device, now);
-                ((over, progress), Vec::new())
-            });
-            let (over, so_far) = part.await?;
-            progress = so_far;
-            if over {
-                return Ok(progress);
-            }
-        }
-    }
-
-    async fn request<R: Send + 'static>(
-        self: &Arc<Self>,
-        work: impl FnOnce(&mut Core, &mut Device, Nanos) -> crate::status::Result<R> + Send + 'static,
-    ) -> Result<Response<R>, tonic::Status> {
-        let result = self.call(|core, device, now| (work(core, device, now), Vec::new())).await?;
-        result.map(Response::new).map_err(|status| wire(&status))
-    }
-
-    fn disconnect(self: &Arc<Self>, client: ClientId) {
-        lock(&self.clients).remove(&client);
-        // When the device is gone there is nobody left to tell.
-        let _ = self.submit(move |core, _, _| ((), core.disconnect(client)), drop);
-    }
-
-    /// Ends all streams.
-    fn close(&self) {
-        for (_, client) in lock(&self.clients).drain() {
-            let _ = client.queue.try_send(Err(closed(Closed)));
-        }
-    }
-}
-
-fn closed(closed: Closed) -> tonic::Status {
-    tonic::Status::unavailable(closed.to_string())
-}
-
-/// A status for gRPC, with its details in `grpc-status-details-bin`.
-pub(crate) fn wire(status: &Status) -> tonic::Status {
-    let code = tonic::Code::from(status.code as i32);
-    let (message, details) = status.trailers();
-    if details.is_empty() {
-        tonic::Status::new(code, message)
-    } else {
-        tonic::Status::with_details(code, message, details.into())
-    }
-}
 
 /// Sends digests when their time has come.
 async fn timer(shared: Arc<Shared>) {
