@@ -275,7 +275,7 @@ class SetWindow:
 @dataclass(frozen=True, slots=True)
 class SetEncoderRate:
     """What an encoder above the flow is to produce from now on, in packets with their headers. An algorithm that never says so leaves it to
-    the runner: the rate of `SetRate`, less while data wait in the sender (RFC 8698, equation 8)."""
+    the runner: the rate of `SetRate`, less while data wait in the sender [RFC 8698 eq 11, 13]."""
 
     rate_bps: float
     """> 0 and finite."""

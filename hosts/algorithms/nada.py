@@ -22,8 +22,10 @@ The RFC's receiver reports x_curr, the mode and r_recv every DELTA. Here acknowl
 computes the same every DELTA, which section 6 of the RFC discusses: its receiver only stamps them. With `ecn` packets are sent as
 ECT(0), and acknowledgements tell marks. Where an application's data wait in the sender, that is the rate shaping buffer, of buffer_len bytes:
 
-    r_vin = max(RMIN, r_ref - BETA_V 8 buffer_len FPS)                                  (8)
-    r_send = min(RMAX, r_ref + BETA_S 8 buffer_len FPS)                                 (9)
+    r_diff_v = min(0.05 r_ref, BETA_V 8 buffer_len FPS)                                 (11)
+    r_diff_s = min(0.05 r_ref, BETA_S 8 buffer_len FPS)                                 (12)
+    r_vin = max(RMIN, r_ref - r_diff_v)                                                 (13)
+    r_send = min(RMAX, r_ref + r_diff_s)                                                (14)
 
 r_vin is the encoder's rate, r_send the packets'. A flow that always has data has no encoder, and both its rates are r_ref.
 """
@@ -56,6 +58,8 @@ from fairlane.hosts.algorithms.packet_feedback import FeedbackWindow
 from fairlane.hosts.algorithms.tfrc_history import LossHistory
 
 UPDATE_TIMER = "nada.update"
+MOST_SHAPING = 0.05
+"""Of r_ref: what waits in the sender changes no rate by more [RFC 8698 eq 11, 12]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +191,11 @@ def gradual_rate_bps(p: NadaParameters, rate_bps: float, signal_s: float, before
 
 
 def shaped_rates_bps(p: NadaParameters, rate_bps: float, waiting_bytes: float) -> tuple[float, float]:
-    """r_vin and r_send [RFC 8698 eq 8, 9]."""
-    waiting_bps = 8 * waiting_bytes * p.frames_per_second
-    return max(p.lowest_bps, rate_bps - p.encoder_weight * waiting_bps), min(p.max_rate_bps, rate_bps + p.sending_weight * waiting_bps)
+    """r_vin and r_send [RFC 8698 eq 11, 12, 13, 14]: "bounded by 5% of the reference rate" [RFC 8698 sec 5.2.2]."""
+    waiting_bps, most_bps = 8 * waiting_bytes * p.frames_per_second, MOST_SHAPING * rate_bps
+    encoder_less_bps = min(most_bps, p.encoder_weight * waiting_bps)
+    sending_more_bps = min(most_bps, p.sending_weight * waiting_bps)
+    return max(p.lowest_bps, rate_bps - encoder_less_bps), min(p.max_rate_bps, rate_bps + sending_more_bps)
 
 
 class NadaSender(Sender):

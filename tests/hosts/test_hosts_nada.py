@@ -182,16 +182,22 @@ def test_the_receiver_stamps_what_it_acknowledges() -> None:
 
 
 def test_what_waits_slows_the_encoder_and_speeds_the_sending() -> None:
-    """[RFC 8698 eq 8, 9]: 3000 bytes, 30 a second: 0.1 x 8 x 3000 x 30 = 72 kb/s less and more, within RMIN and RMAX."""
-    assert shaped_rates_bps(P, 1e6, 3000) == (pytest.approx(928e3), pytest.approx(1.072e6))
-    assert shaped_rates_bps(P, 1e6, 1_000_000) == (150e3, 1.5e6)
+    """[RFC 8698 eq 11, 12, 13, 14]: 1500 bytes, 30 a second: 0.1 x 8 x 1500 x 30 = 36 kb/s less and more, but never more than 5 % of r_ref,
+    within RMIN and RMAX. The RFC's own example: 2000 bytes are 48 kb/s."""
+    assert shaped_rates_bps(P, 1e6, 1500) == (pytest.approx(964e3), pytest.approx(1.036e6))
+    assert shaped_rates_bps(P, 1e6, 2000) == (pytest.approx(952e3), pytest.approx(1.048e6))
+    assert shaped_rates_bps(P, 1e6, 10_000) == (pytest.approx(950e3), pytest.approx(1.05e6))
+    assert shaped_rates_bps(P, 1e6, 20_000) == (pytest.approx(950e3), pytest.approx(1.05e6))
+    assert shaped_rates_bps(P, 152e3, 1_000_000) == (150e3, pytest.approx(1.05 * 152e3))
+    assert shaped_rates_bps(P, 1.48e6, 1_000_000) == (pytest.approx(0.95 * 1.48e6), 1.5e6)
     sender = NadaSender()
     sender.on_start(0.0, RNG)
     fed(sender, 0.0, [0.05] * 10)
-    actions = sender.on_timer(0.1, Timer(UPDATE_TIMER, replace(path(), waiting_bytes=3000)), RNG)
+    actions = sender.on_timer(0.1, Timer(UPDATE_TIMER, replace(path(), waiting_bytes=1000)), RNG)
     assert [type(a) for a in actions[:2]] == [SetRate, SetEncoderRate]
-    assert actions[0].rate_bps - sender.rate_bps == pytest.approx(72e3)
-    assert actions[1].rate_bps == max(150e3, sender.rate_bps - 72e3)
+    change_bps = min(0.05 * sender.rate_bps, 24e3)
+    assert actions[0].rate_bps - sender.rate_bps == pytest.approx(change_bps)
+    assert actions[1].rate_bps == max(150e3, sender.rate_bps - change_bps)
 
 
 # ---------------------------------------------------------------------------------------------------------------- closed loop

@@ -26,6 +26,10 @@ const TIME_SCALE: f64 = 0.15;
 const LONGEST_TIME: f64 = 0.5;
 /// No frame is smaller or larger than this, over its expected size.
 const SIZE_BOUNDS: (f64, f64) = (0.25, 2.5);
+/// Of what waits in the sender, as a rate over one frame, so much is taken from the encoder's rate [RFC 8698 sec 4.1]; at most this part of
+/// the flow's rate [RFC 8698 eq 11].
+const BETA_V: f64 = 0.1;
+const MOST_SHAPING: f64 = 0.05;
 /// A receiver writes down a frame when so long has passed since it began to come.
 const FRAME_PATIENCE: Nanos = 2_000_000_000;
 /// Frames that are open at once: forged ones must not use up memory.
@@ -64,14 +68,14 @@ impl Film {
     }
 
     /// What the encoder may produce of the rate that its flow has: what headers of `overhead` bytes for each packet leave, where frames fill
-    /// packets of `payload` bytes, and less where data wait (RFC 8698, equation 8, with BETA_V = 0.1).
+    /// packets of `payload` bytes, and less where data wait, by 5 % of the rate at most [RFC 8698 eq 11, 13].
     pub(crate) fn encoder_rate_bps(&self, rate_bps: f64, overhead: u32, payload: u32, waiting_bytes: u64, drains: bool) -> f64 {
         let frame_bytes = rate_bps / 8.0 / self.frames_per_second;
         // The last packet of a frame is half full on the mean.
         let packets = frame_bytes / f64::from(payload + overhead) + 0.5;
         let headers_bps = packets * f64::from(overhead) * 8.0 * self.frames_per_second;
-        let waiting_bps = if drains { 0.1 * 8.0 * waiting_bytes as f64 * self.frames_per_second } else { 0.0 };
-        (rate_bps - headers_bps - waiting_bps).clamp(self.min_rate_bps, self.max_rate_bps)
+        let waiting_bps = if drains { BETA_V * 8.0 * waiting_bytes as f64 * self.frames_per_second } else { 0.0 };
+        (rate_bps - headers_bps - waiting_bps.min(MOST_SHAPING * rate_bps)).clamp(self.min_rate_bps, self.max_rate_bps)
     }
 
     /// Whether so much waits that a picture is left out.
@@ -279,10 +283,11 @@ mod tests {
     fn the_encoders_share_by_hand() {
         // 1.04 Mb/s at 25 a second: 5200 bytes a frame, in packets of 1040: 5.5 packets of 40 bytes overhead, 44 kb/s.
         assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 0, true), 996_000.0);
-        // 5000 bytes wait: 0.1 * 8 * 5000 * 25 = 100 kb/s less.
-        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 5000, true), 896_000.0);
+        // 2000 bytes wait: 0.1 * 8 * 2000 * 25 = 40 kb/s less. 5000 would be 100 kb/s, but 5 % of the rate are 52 kb/s.
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 2000, true), 956_000.0);
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 5000, true), 944_000.0);
         assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 5000, false), 996_000.0);
-        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 500_000, true), 1e5);
+        assert_eq!(FILM.encoder_rate_bps(1.04e6, 40, 1000, 500_000, true), 944_000.0);
     }
 
     #[test]
