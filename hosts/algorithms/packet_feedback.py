@@ -107,14 +107,11 @@ class FeedbackWindow:
         return marked / arrived if marked else 0.0
 
     def receive_rate_bps(self, now_s: float, packet_bytes: int) -> float:
-        """Bits of the packets after the first, over the time from its arrival to the last one's; of fewer than two: over the window."""
+        """Bits of the packets that arrived during the window, over its length [RFC 8698 sec 5.1.3] [GCC sec 5.5]. By the receiver's clock, too:
+        acknowledgements that were held back come together, and their packets did not."""
         self._forget(now_s)
-        arrivals = [told for told in self._told if told.arrived_packets]
-        packets = sum(told.arrived_packets for told in arrivals)
-        elapsed_s = arrivals[-1].arrived_s - arrivals[0].arrived_s if arrivals else 0.0
-        if len(arrivals) < 2 or elapsed_s <= 0.0:
-            return 8 * packet_bytes * packets / self.span_s
-        return 8 * packet_bytes * (packets - arrivals[0].arrived_packets) / elapsed_s
+        oldest_s = max((told.arrived_s for told in self._told), default=0.0) - self.span_s
+        return 8 * packet_bytes * sum(told.arrived_packets for told in self._told if told.arrived_s > oldest_s) / self.span_s
 
     def queueing_s(self) -> float | None:
         """The smallest queueing delay of the last `taps` packets, in seconds; `None` before the first."""

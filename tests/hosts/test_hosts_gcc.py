@@ -111,15 +111,14 @@ def test_states() -> None:
 
 
 def test_increase_is_8_percent_a_second_and_at_most_one_and_a_half_of_what_arrives() -> None:
-    """11 packets in 100 ms after the first are 800 kb/s. 300 kb/s x 1.08^0.1; 1.19 Mb/s x 1.08^0.1 = 1.1992, less than 1.2; from 1.199 it
-    is 1.2 Mb/s."""
-    for rate, expected in ((300e3, 300e3 * 1.08**0.1), (1.199e6, 1.2e6)):
+    """50 packets in 500 ms are 800 kb/s. 300 kb/s x 1.08^0.5; 1.199 Mb/s x 1.08^0.5 is more than 1.2 Mb/s, and becomes 1.2."""
+    for rate, expected in ((300e3, 300e3 * 1.08**0.5), (1.199e6, 1.2e6)):
         sender = GccSender()
         sender.on_start(0.0, RNG)
         sender.delay_based_bps = rate
         sender.loss_based_bps = 1.5e6
-        fed(sender, 0.0, [0.05] * 11)
-        assert updated(sender, 0.1)[0] == SetRate(pytest.approx(expected))
+        fed(sender, 0.0, [0.05] * 51)
+        assert updated(sender, 0.5)[0] == SetRate(pytest.approx(expected))
 
 
 def test_additive_step() -> None:
@@ -132,9 +131,9 @@ def test_overuse_sets_085_of_what_arrives() -> None:
     sender = GccSender()
     sender.on_start(0.0, RNG)
     sender.delay_based_bps = 1.2e6
-    fed(sender, 0.0, [0.05] * 11)
+    fed(sender, 0.0, [0.05] * 51)
     sender.use = Use.OVER
-    updated(sender, 0.1)
+    updated(sender, 0.5)
     assert (sender.state, sender.delay_based_bps) == (State.DECREASE, pytest.approx(0.85 * 800e3))
     # Near 800 kb/s the next increase is additive.
     assert sender._near(800e3) and not sender._near(400e3)

@@ -99,13 +99,22 @@ def test_the_rate_stays_where_the_signal_is_its_share(rate_bps: float, delta_s: 
 
 
 def test_without_delay_or_loss_the_rate_follows_what_is_received() -> None:
-    """11 packets of 8000 bits in 100 ms after the first, 800 kb/s; SRTT 100 ms: 925 kb/s."""
+    """50 packets of 8000 bits in LOGWIN = 500 ms, 800 kb/s [RFC 8698 sec 5.1.3]; SRTT 100 ms: 925 kb/s."""
     sender = NadaSender()
     assert sender.on_start(0.0, RNG)[0] == SetRate(150e3)
-    fed(sender, 0.0, [0.05] * 11)
-    actions = updated(sender, 0.1)
+    fed(sender, 0.0, [0.05] * 51)
+    actions = updated(sender, 0.5)
     assert noted(actions)["accelerated"] == 1 and noted(actions)["r_recv_bps"] == pytest.approx(800e3)
     assert actions[0] == SetRate(pytest.approx(925e3))
+
+
+def test_an_application_that_sends_little_is_not_taken_for_its_pace() -> None:
+    """A burst of 3 packets, 8 ms apart, has 48 kb/s in 500 ms, and no 1 Mb/s: the rate stays at RMIN, 150 kb/s [RFC 8698 sec 5.1.3]."""
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    for n in range(3):
+        sender.on_ack(0.4 + 0.008 * n, ack(n, 0.05), RNG)
+    assert updated(sender, 0.5)[0] == SetRate(150e3)
 
 
 def test_a_packet_that_waited_makes_the_update_gradual() -> None:

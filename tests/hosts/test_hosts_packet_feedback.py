@@ -36,20 +36,29 @@ def test_a_longer_path_is_believed_after_as_many_minutes() -> None:
     assert [base.queueing_s(60.0 * n, 0.09) for n in (1, 2, 3)] == pytest.approx([0.04, 0.04, 0.0])
 
 
-def test_rates_are_measured_at_the_receiver() -> None:
-    """Packets arrive 10 ms apart; their acks come all at once, of a feedback path that was blocked: 4 packets after the first in 40 ms."""
+def test_the_rate_is_what_arrived_over_the_whole_window() -> None:
+    """[RFC 8698 sec 5.1.3]: 3 packets of 1000 bytes, 8 ms apart, in 500 ms are 48 kb/s, and not the 1 Mb/s of their distance."""
     window = FeedbackWindow(0.5)
-    for n in range(5):
-        window.acked(1.0, ack(n, 0.05, rtt_s=0.15 - 0.01 * n))
-    assert window.receive_rate_bps(1.0, 1000) == pytest.approx(4 * 8000 / 0.04)
+    for n in range(3):
+        window.acked(1.0 + 0.008 * n, ack(n, 0.05))
+    assert window.receive_rate_bps(1.1, 1000) == pytest.approx(48e3)
     assert window.receive_rate_bps(1.6, 1000) == 0.0
+
+
+def test_rates_are_measured_at_the_receiver() -> None:
+    """100 packets arrive 10 ms apart; their acks come all at once, of a feedback path that was blocked for a second: 50 of them in 500 ms."""
+    window = FeedbackWindow(0.5)
+    for n in range(100):
+        window.acked(2.0, ack(n, 0.05, rtt_s=1.15 - 0.01 * n))
+    assert window.receive_rate_bps(2.0, 1000) == pytest.approx(50 * 8000 / 0.5)
+    assert window.receive_rate_bps(2.6, 1000) == 0.0
 
 
 def test_a_lost_ack_leaves_its_packet_in_the_rate() -> None:
     window = FeedbackWindow(0.5)
     window.acked(1.00, ack(0, 0.05))
     window.acked(1.02, ack(2, 0.05, newly=2))
-    assert window.receive_rate_bps(1.02, 1000) == pytest.approx(2 * 8000 / 0.02)
+    assert window.receive_rate_bps(1.02, 1000) == pytest.approx(3 * 8000 / 0.5)
 
 
 def test_losses_of_the_window() -> None:
