@@ -32,8 +32,10 @@ r_vin is the encoder's rate, r_send the packets'. A flow that always has data ha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp
+from typing import Any
 
 from fairlane.hosts.algorithms.base import (
     Ack,
@@ -58,22 +60,25 @@ from fairlane.hosts.algorithms.packet_feedback import FeedbackWindow
 from fairlane.hosts.algorithms.tfrc_history import LossHistory
 
 UPDATE_TIMER = "nada.update"
+RMAX_BPS = 3e6
+"""RMAX where no media codec gives the range of its rate [RFC 8698 sec 4.3]."""
 MOST_SHAPING = 0.05
 """Of r_ref: what waits in the sender changes no rate by more [RFC 8698 eq 11, 12]."""
 
 
 @dataclass(frozen=True, slots=True)
 class NadaParameters:
-    """The RFC's values [RFC 8698 sec 4.2, 4.3], and names for the choices that it leaves open."""
+    """The RFC's values [RFC 8698 sec 4.1], and names for the choices that it leaves open."""
 
     max_rate_bps: float = 1.5e6
-    """RMAX. A fabric sets the rate of the sender's link; RFC 8867 has media of 1.5 Mb/s at most."""
+    """RMAX, by Table 2 and as RFC 8867's media. An experiment that names no greatest rate has `RMAX_BPS`."""
 
     packet_bytes: int = 1000
     """An IPv4 datagram of data, header included."""
 
     min_rate_bps: float = 150e3
-    """RMIN, and the first rate; of a link that is slower, the link's."""
+    """RMIN, and the first rate [RFC 8698 sec 4.1]; `max_rate_bps` if that is less. Section 4.3 has 0 without a codec: r_ref would start at it, and
+    equation 5 divides by r_ref."""
 
     priority: float = 1.0
     """PRIO: weight of the flow beside others."""
@@ -314,6 +319,11 @@ class NadaSender(Sender):
         return SetTimer(UPDATE_TIMER, self._next_s)
 
 
+def of_path(given: Mapping[str, Any], slowest_bps: float, flows: int) -> dict[str, Any]:
+    """No link is a codec: "in the absence of such information" RMAX is 3 Mb/s [RFC 8698 sec 4.3]."""
+    return {"max_rate_bps": RMAX_BPS}
+
+
 class NadaReceiver(Receiver):
     """Says when each packet arrived; the sender does the rest."""
 
@@ -330,5 +340,6 @@ KINDS = (
         NadaParameters,
         NadaSender,
         NadaReceiver,
+        of_path=of_path,
     ),
 )
