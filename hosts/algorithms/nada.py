@@ -62,6 +62,8 @@ from fairlane.hosts.algorithms.tfrc_history import LossHistory
 UPDATE_TIMER = "nada.update"
 RMAX_BPS = 3e6
 """RMAX where no media codec gives the range of its rate [RFC 8698 sec 4.3]."""
+MAX_RTT_S = 10.0
+"""Round trips beyond count as this: a coarse clock, a forged packet."""
 MOST_SHAPING = 0.05
 """Of r_ref: what waits in the sender changes no rate by more [RFC 8698 eq 11, 12]."""
 
@@ -93,7 +95,7 @@ class NadaParameters:
     """ETA."""
 
     tau_s: float = 0.5
-    """TAU: upper bound of the round trip."""
+    """TAU: upper bound of the round trip in a gradual update; it bounds no measured one."""
 
     update_interval_s: float = 0.1
     """DELTA."""
@@ -141,7 +143,7 @@ class NadaParameters:
     """d_queue is the smallest of so many packets [RFC 8698 sec 5.1.1]."""
 
     max_signal_s: float = 0.5
-    """Largest x_curr. The RFC has none; the authors' code has this one (cisco/ns3-rmcat), and ours needs one against forged delays."""
+    """Largest x_curr, as in the authors' code (cisco/ns3-rmcat). The report's field ends at 3.2767 s [RFC 8698 sec 5.3]."""
 
     encoder_weight: float = 0.1
     """BETA_V."""
@@ -206,7 +208,8 @@ def shaped_rates_bps(p: NadaParameters, rate_bps: float, waiting_bytes: float) -
 class NadaSender(Sender):
     """Both halves' books, and the reference rate [RFC 8698 sec 4.2, 4.3]."""
 
-    interests = Interests(acks=AckDetail.EVERY, loss_distance_packets=3)
+    interests = Interests(acks=AckDetail.EVERY, loss_distance_packets=1)
+    """ "Treating out-of-order packets as losses" [RFC 8698 sec 5.1.2]."""
 
     def __init__(self, parameters: NadaParameters = NadaParameters()) -> None:
         self.parameters = parameters
@@ -241,7 +244,7 @@ class NadaSender(Sender):
 
     def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
         self.window.lost(now_s, loss)
-        srtt_s = clamp(loss.path.srtt_s, 0.0, 2 * self.parameters.tau_s)
+        srtt_s = clamp(loss.path.srtt_s, 0.0, MAX_RTT_S)
         self.history.lost(loss.first_sequence, loss.last_sequence, now_s, now_s, srtt_s, float(max(1, loss.first_sequence)))
         return ()
 
@@ -257,7 +260,7 @@ class NadaSender(Sender):
             self.rate_bps = p.lowest_bps
             return (SetRate(self.rate_bps), self._plan(now_s))
         path = timer.path
-        rtt_s = clamp(path.srtt_s if path is not None else 0.0, 0.0, p.tau_s)
+        rtt_s = clamp(path.srtt_s if path is not None else 0.0, 0.0, MAX_RTT_S)
         note = self._update(now_s, rtt_s)
         waiting_bytes = None if path is None else path.waiting_bytes
         if waiting_bytes is None:

@@ -82,6 +82,21 @@ def test_ramp_up() -> None:
     assert ramp_up_rate_bps(replace(P, ramp_up_queue_s=1.0), 150e3, 800e3, 0.1) == pytest.approx(1.2e6)
 
 
+def test_a_long_round_trip_slows_the_ramp() -> None:
+    """TAU bounds the round trip of gradual updates alone [RFC 8698 sec 4.1]: gamma = 50 / (1780 + 100 + 120) = 0.025 of 400 kb/s received."""
+    sender = NadaSender()
+    sender.on_start(0.0, RNG)
+    fed(sender, 0.0, [0.05] * 26)
+    sender.on_timer(0.5, Timer(UPDATE_TIMER, path(1.78)), RNG)
+    assert sender.rate_bps == pytest.approx(1.025 * 400e3)
+
+
+def test_a_packet_out_of_order_is_a_loss_at_once() -> None:
+    """ "Treating out-of-order packets as losses" [RFC 8698 sec 5.1.2]: the first later arrival decides."""
+    assert NadaSender().interests.loss_distance_packets == 1
+    assert NadaSender(replace(P, ecn=True)).interests.loss_distance_packets == 1
+
+
 def test_gradual_update() -> None:
     """[RFC 8698 eq 5, 6, 7] at 1 Mb/s with RMAX = 1.5 Mb/s: x_offset = 40 - 10 x 1.5 = 25 ms, x_diff = 10 ms;
     change = 0.5 (0.1 / 0.5) (0.025 / 0.5) + 0.5 x 2 (0.01 / 0.5) = 0.005 + 0.02."""
