@@ -25,7 +25,7 @@ one for many. The encoder and the queue behind it stand inside the sender: an en
 what it made and the window did not let go. Where an application produces the data, its own queue counts, and an encoder is told
 `target_bitrate`. There is one stream.
 
-With `ecn` packets are sent as ECT(0), and a mark multiplies the window by BETA_ECN [RFC 8298 sec 4.1.2.1]. With `l4s` they are sent as ECT(1), and
+With `ecn` packets are sent as ECT(0), and a mark multiplies the window by BETA_ECN [RFC 8298 sec 4.1.2.2]. With `l4s` they are sent as ECT(1), and
 the window follows the marked part as DCTCP's does (RFC 8257). That is not in the RFC; the authors' code of its month has it.
 """
 
@@ -34,6 +34,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from math import floor, sqrt
+from operator import mul
+from statistics import median
 
 from fairlane.hosts.algorithms.base import (
     Ack,
@@ -42,6 +44,7 @@ from fairlane.hosts.algorithms.base import (
     Interests,
     Kind,
     Loss,
+    LossCause,
     Note,
     PathState,
     Receiver,
@@ -148,16 +151,17 @@ class ScreamParameters:
     """RATE_PACE_MIN."""
 
     sample_interval_s: float = 0.05
-    """How often the queueing delay is sampled for its trend and the target [RFC 8298 sec 4.1.2]."""
+    """How often the queueing delay is sampled for its trend [RFC 8298 sec 4.1.2]."""
 
     average_interval_s: float = 0.01
-    """Feedback enters qdelay_fraction_avg no more often; open in the RFC, where feedback comes each 20 ms or less often. As its authors' code."""
+    """Feedback enters qdelay_fraction_avg no more often; open in the RFC, where feedback comes each 20 ms or less often [RFC 8298 sec 4.2.2].
+    As its authors' code."""
 
     history: int = 20
     """Samples of qdelay_fraction_hist."""
 
     variance_samples: int = 200
-    """Of qdelay_norm_var [RFC 8298 sec 4.1.2.3]."""
+    """Of qdelay_norm_var [RFC 8298 sec 4.1.2.3]. The list of variables has a history of 100 [RFC 8298 sec 4.1.1.2]."""
 
     mean_samples: int = 50
     """Of qdelay_norm_avg."""
@@ -214,8 +218,7 @@ def window_change_bytes(p: ScreamParameters, window_bytes: float, target_s: floa
 def next_target_s(p: ScreamParameters, target_s: float, norms: list[float], loss_event_rate: float) -> float:
     """qdelay_target from the last samples of qdelay / QDELAY_TARGET_LO, newest last [RFC 8298 sec 4.1.2.3]."""
     last = norms[-p.variance_samples :]
-    middle = mean(last)
-    variance = sum((norm - middle) ** 2 for norm in last) / len(last)
+    variance = max(0.0, sum(map(mul, last, last)) / len(last) - mean(last) ** 2)
     wanted_s = (mean(norms[-p.mean_samples :]) + sqrt(variance)) * p.target_low_s
     if loss_event_rate > p.loss_rate_threshold:
         target_s = 1.5 * wanted_s
@@ -264,11 +267,14 @@ class ScreamSender(Sender):
         """qdelay."""
         self._fraction_average = self._averaged_s = 0.0
         self._fractions: deque[float] = deque([0.0] * p.history, maxlen=p.history)
-        self._norms: deque[float] = deque(maxlen=max(p.variance_samples, p.mean_samples))
+        samples = max(p.variance_samples, p.mean_samples)
+        self._norms: deque[float] = deque([0.0] * samples, maxlen=samples)
+        self._prediction = 0.0
+        """a, of the fractions sampled last."""
         self._last_max_bps = 1.0
         """target_bitrate_last_max."""
-        self._rates_bps: deque[float] = deque(maxlen=max(1, round(10.0 / p.adjust_interval_s)))
-        """rate_media of the last 10 s."""
+        self._rates_bps: deque[float] = deque(maxlen=1 + max(1, round(10.0 / p.adjust_interval_s)))
+        """rate_media of "more than 10 s" [RFC 8298 sec 4.1.1.2]."""
         self._flights: deque[tuple[float, float]] = deque()
         """Bytes in flight, decreasing from the largest of the last seconds."""
         self._calm_since_s = 0.0
@@ -278,12 +284,15 @@ class ScreamSender(Sender):
         self._lost_this_rtt = False
         self._rtt_began_s = 0.0
         self._highest_acked = -1
-        self._srtt_s = 0.1
+        self._srtt_s = 0.0
+        """s_rtt; 0 before the first acknowledgement."""
         self._sent = self._queue_sent = 0
         self._queue_s = self._adjusted_s = self._next_s = 0.0
         self._encoder = False
         """Whether an application is there, whose queue is seen and not imagined."""
         self._adjusted_sent = self._adjusted_acked = 0
+        self._adjusted_bits = 0.0
+        """Waited when the media rate was set last."""
         self._in_force: tuple[int, float, float] = (0, 0.0, 0.0)
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
@@ -302,9 +311,13 @@ class ScreamSender(Sender):
         if now_s - self._averaged_s >= p.average_interval_s:
             self._averaged_s = now_s
             self._fraction_average += p.delay_weight * (self.queueing_s / self.target_s - self._fraction_average)
+        self.trend = clamp(self._prediction * self._fraction_average, 0.0, 1.0)
+        self.trend_memory = max(0.99 * self.trend_memory, self.trend)
         notes = self._marked(now_s, ack.ecn == Ecn.CE)
-        if not notes:
+        if not notes and self._lost_s != now_s:  # no congestion event [RFC 8298 sec 4.1.2.2]
             self._grow(newly_bytes, flight_bytes)
+        self._adjust_target()
+        self._resume(now_s)
         return (*self._said(), *notes)
 
     def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
@@ -312,11 +325,13 @@ class ScreamSender(Sender):
         self._look(now_s, loss.path)
         self._lost_this_rtt = True
         notes = self._reduce(now_s, "scream.loss", p.beta_loss, p.beta_rate)
+        if notes and loss.cause is LossCause.TIMEOUT:  # no acknowledgement follows that adjusts it
+            self._adjust_target()
         return (*self._said(), *notes) if notes else ()
 
     def _reduce(self, now_s: float, note: str, window_factor: float, rate_factor: float) -> tuple[SenderAction, ...]:
-        """Of a loss or a mark, once a round trip: cwnd = max(MIN_CWND, BETA cwnd) [RFC 8298 sec 4.1.2.1], target_bitrate = max(BETA_R
-        target_bitrate, TARGET_BITRATE_MIN), of marks alike [RFC 8298 sec 4.1.3]."""
+        """Of a loss or a mark, once a round trip [RFC 8298 sec 4.1.2.1]: cwnd = max(MIN_CWND, BETA cwnd) [RFC 8298 sec 4.1.2.2], target_bitrate
+        = max(BETA_R target_bitrate, TARGET_BITRATE_MIN) of a loss, and BETA_ECN of a mark [RFC 8298 sec 4.1.3]."""
         p = self.parameters
         if now_s - self._lost_s < self._srtt_s:
             return ()
@@ -331,7 +346,7 @@ class ScreamSender(Sender):
         """Takes in whether an acknowledged packet was marked."""
         p = self.parameters
         if not p.l4s:
-            return self._reduce(now_s, "scream.mark", p.beta_ecn, p.beta_rate) if marked and p.ecn else ()
+            return self._reduce(now_s, "scream.mark", p.beta_ecn, p.beta_ecn) if marked and p.ecn else ()
         self._arrivals += 1
         self._marks += marked
         if now_s - self._marks_counted_s >= self._srtt_s:
@@ -401,23 +416,27 @@ class ScreamSender(Sender):
         self.fast_increase, self._calm_since_s = False, now_s
 
     def _sample(self, now_s: float) -> None:
-        """The trend, the target and loss_event_rate [RFC 8298 sec 4.1.2, 4.1.2.3]."""
+        """What the trend follows [RFC 8298 sec 4.1.2], and loss_event_rate."""
         p = self.parameters
-        fraction = self.queueing_s / self.target_s
-        self._fractions.append(fraction)
-        a = autocorrelation(list(self._fractions))
-        self.trend = clamp(a * self._fraction_average, 0.0, 1.0)
-        self.trend_memory = max(0.99 * self.trend_memory, self.trend)
-        self._norms.append(self.queueing_s / p.target_low_s)
-        if p.competing_flows:
-            self.target_s = next_target_s(p, self.target_s, list(self._norms), self.loss_event_rate)
+        self._fractions.append(self.queueing_s / self.target_s)
+        self._prediction = autocorrelation(list(self._fractions))
         if now_s - self._rtt_began_s >= self._srtt_s:
             self.loss_event_rate += p.loss_rate_weight * (self._lost_this_rtt - self.loss_event_rate)
             self._lost_this_rtt, self._rtt_began_s = False, now_s
-        if self.trend >= p.trend_low:
+
+    def _adjust_target(self) -> None:
+        """adjust_qdelay_target [RFC 8298 sec 4.1.2.3], with each acknowledgement and congestion event [RFC 8298 sec 4.1.2.2]."""
+        p = self.parameters
+        self._norms.append(self.queueing_s / p.target_low_s)
+        if p.competing_flows:
+            self.target_s = next_target_s(p, self.target_s, list(self._norms), self.loss_event_rate)
+
+    def _resume(self, now_s: float) -> None:
+        """check_to_resume_fast_increase [RFC 8298 sec 4.1.2.7]."""
+        if self.trend >= self.parameters.trend_low:
             self._calm_since_s = now_s
-        elif now_s - self._calm_since_s >= p.resume_s:
-            self.fast_increase = True  # [RFC 8298 sec 4.1.2.7]
+        elif now_s - self._calm_since_s >= self.parameters.resume_s:
+            self.fast_increase = True
 
     def _adjust(self, now_s: float) -> None:
         """The media rate [RFC 8298 sec 4.1.3]."""
@@ -428,24 +447,28 @@ class ScreamSender(Sender):
             bits * (self._sent - self._adjusted_sent) / interval_s,
             bits * (acked - self._adjusted_acked) / interval_s,
         )
+        # What an application handed over has left or waits; the imagined encoder makes target_bitrate.
+        made_bps = max(0.0, transmitted_bps + (self.queue_bits - self._adjusted_bits) / interval_s)
+        self._rates_bps.append(made_bps if self._encoder else self.target_bps)  # rate_media
         self._adjusted_s, self._adjusted_sent, self._adjusted_acked = now_s, self._sent, acked
+        self._adjusted_bits = self.queue_bits
         current_bps = max(transmitted_bps, acked_bps)
-        self._rates_bps.append(self.target_bps)
         self.target_bps = next_media_rate_bps(
             p, self.target_bps, self._last_max_bps, current_bps, self.trend, self.queue_bits, self.fast_increase
         )
-        median_bps = sorted(self._rates_bps)[len(self._rates_bps) // 2]
-        limit_bps = max(current_bps, self._rates_bps[-1], median_bps) * (2.0 - self.trend_memory)
+        limit_bps = max(current_bps, self._rates_bps[-1], median(self._rates_bps)) * (2.0 - self.trend_memory)
         self.target_bps = clamp(min(self.target_bps, limit_bps), p.lowest_bps, p.max_rate_bps)
 
     def _said(self) -> tuple[SenderAction, ...]:
-        """The send window [RFC 8298 sec 4.1.2.5], one packet more while the delay is below its target, and the pace: the window's, and the
-        imagined encoder's where nothing waits behind it."""
+        """The send window [RFC 8298 sec 4.1.2.5], one packet more while the delay is below its target, and the pace: the window's
+        [RFC 8298 sec 4.1.2.6], and where nothing waits behind the imagined encoder, no more than that makes."""
         p = self.parameters
         allowed_bytes = self.window_bytes + (p.packet_bytes if self.queueing_s <= self.target_s else 0)
         window = max(1, min(floor(allowed_bytes / p.packet_bytes), int(MAX_WINDOW_PACKETS)))
         waits = self._encoder or self.queue_bits >= 8 * p.packet_bytes
-        rate_bps = min(max(self.target_bps, pace_bps(p, self.window_bytes, self._srtt_s)) if waits else self.target_bps, p.max_rate_bps)
+        rate_bps = pace_bps(p, self.window_bytes, self._srtt_s) if self._srtt_s > 0.0 else self.target_bps
+        if not waits:
+            rate_bps = min(rate_bps, self.target_bps)
         before_window, before_bps, before_encoder_bps = self._in_force
         actions: list[SenderAction] = []
         if self._encoder and self.target_bps != before_encoder_bps:

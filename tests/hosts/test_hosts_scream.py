@@ -75,7 +75,8 @@ def test_fast_increase_adds_what_was_acknowledged_while_the_window_is_used() -> 
 
 
 def test_a_trend_of_a_fifth_ends_fast_increase() -> None:
-    sender = started(window_bytes=10_000.0, trend=0.2)
+    """a = 1, and qdelay_fraction_avg becomes 0.9 x 0.25 = 0.225."""
+    sender = started(window_bytes=10_000.0, _prediction=1.0, _fraction_average=0.25)
     acked(sender, 0.1, 0, flight=20)
     assert not sender.fast_increase
     assert sender.window_bytes == pytest.approx(10_100)  # no queue: off_target = 1, 1000 x 1000 / 10,000
@@ -93,7 +94,7 @@ def test_outside_fast_increase_an_unused_window_does_not_grow_and_flight_limits_
 
 
 def test_a_loss_scales_window_and_rate_once_a_round_trip() -> None:
-    """BETA_LOSS = 0.8, BETA_R = 0.9 [RFC 8298 sec 4.1.2.1, 4.1.3]."""
+    """BETA_LOSS = 0.8, BETA_R = 0.9 [RFC 8298 sec 4.1.2.2] [RFC 8298 sec 4.1.3], once a round trip [RFC 8298 sec 4.1.2.1]."""
     sender = started(window_bytes=10_000.0, target_bps=1e6)
     lost(sender, 1.0, 5)
     assert (sender.window_bytes, sender.target_bps, sender.fast_increase) == (8000, pytest.approx(0.9e6), False)
@@ -106,14 +107,26 @@ def test_a_loss_scales_window_and_rate_once_a_round_trip() -> None:
     assert (sender.window_bytes, sender.target_bps) == (3000, pytest.approx(max(150e3, 0.9**12 * 1e6)))
 
 
+def test_the_acknowledgement_that_tells_a_loss_does_not_grow_the_window() -> None:
+    """Growth is for "when no congestion event" [RFC 8298 sec 4.1.2.2]; the next acknowledgement adds its packet in fast increase."""
+    sender = started(window_bytes=20_000.0)
+    acked(sender, 0.9, 0, flight=19)
+    sender.window_bytes = 20_000.0
+    lost(sender, 1.0, 5)
+    acked(sender, 1.0, 9, flight=19)
+    assert sender.window_bytes == 16_000
+    acked(sender, 1.01, 10, flight=19)
+    assert sender.window_bytes == pytest.approx(16_000 + 1000 * 1000 / 16_000)
+
+
 def marked(sender: ScreamSender, now_s: float, sequence: int, ecn: Ecn = Ecn.CE) -> tuple:
     return sender.on_ack(now_s, Ack(sequence, 0.1, 1, path(sequence + 15, sequence), 0.05, ecn=ecn), RNG)
 
 
 def test_a_mark_scales_window_and_rate_once_a_round_trip() -> None:
-    """BETA_ECN = 0.9 [RFC 8298 sec 4.1.2.1], BETA_R = 0.9. Without `ecn` a mark is nothing."""
-    for ecn, sent_as, window_bytes in ((True, Ecn.ECT_0, 13_500), (False, Ecn.NOT_ECT, 15_000)):
-        sender = ScreamSender(replace(P, ecn=ecn))
+    """BETA_ECN [RFC 8298 sec 4.1.2.2], of window and rate alike [RFC 8298 sec 4.1.3], here 0.8. Without `ecn` a mark is nothing."""
+    for ecn, sent_as, window_bytes in ((True, Ecn.ECT_0, 12_000), (False, Ecn.NOT_ECT, 15_000)):
+        sender = ScreamSender(replace(P, ecn=ecn, beta_ecn=0.8))
         sender.on_start(0.0, RNG)
         sender.window_bytes, sender.target_bps, sender.fast_increase = 15_000.0, 1e6, False
         assert sender.interests.ecn == sent_as
@@ -121,7 +134,7 @@ def test_a_mark_scales_window_and_rate_once_a_round_trip() -> None:
         sender.base.queueing_s(0.0, -0.05)
         for now_s in (1.0, 1.05):
             marked(sender, now_s, 5)
-        assert (sender.window_bytes, sender.target_bps) == (window_bytes, pytest.approx(0.9e6 if ecn else 1e6))
+        assert (sender.window_bytes, sender.target_bps) == (window_bytes, pytest.approx(0.8e6 if ecn else 1e6))
 
 
 def test_in_low_latency_the_marked_part_scales_the_window() -> None:
@@ -187,12 +200,34 @@ def test_target() -> None:
     assert sqrt(0.375 - 0.075**2) < 1 and next_target_s(P, 0.3, spike, 0.0) == pytest.approx(0.15)
 
 
+def test_the_target_is_adjusted_with_each_acknowledgement() -> None:
+    """[RFC 8298 sec 4.1.2.2] over a history that begins with zeros [RFC 8298 sec 4.1.1.2]: after 50 acknowledgements of 200 ms the mean of
+    50 is 2.0, the variance of 200, a quarter of them 2.0, is 0.75: too much to set the target, and nothing was lost: 0.9 of 0.1, at least 0.1.
+    After 200 all are 2.0: 200 ms."""
+    sender = started()
+    sender.base.queueing_s(0.0, 0.05)
+    for n in range(50):
+        acked(sender, 0.001 * n, n, flight=1, delay_s=0.25)
+    assert sender.target_s == 0.1
+    for n in range(50, 200):
+        acked(sender, 0.001 * n, n, flight=1, delay_s=0.25)
+    assert sender.target_s == pytest.approx(0.2)
+
+
+def test_the_memory_of_the_trend_fades_with_each_acknowledgement() -> None:
+    """qdelay_trend_mem = max(0.99 qdelay_trend_mem, qdelay_trend) when feedback comes [RFC 8298 sec 4.1.2]."""
+    sender = started(trend_memory=0.5)
+    for n in range(3):
+        acked(sender, 0.001 * n, n, flight=1)
+    assert sender.trend_memory == pytest.approx(0.5 * 0.99**3)
+
+
 def test_calm_for_five_seconds_resumes_fast_increase() -> None:
     sender = started(fast_increase=False)
     for n in range(1, 100):
-        sender._sample(0.05 * n)
+        acked(sender, 0.05 * n, n, flight=1)
     assert not sender.fast_increase
-    sender._sample(5.0)
+    acked(sender, 5.0, 100, flight=1)
     assert sender.fast_increase
 
 
@@ -230,6 +265,28 @@ def test_what_the_window_holds_back_waits_and_leaves_at_the_pace() -> None:
     assert [a.rate_bps for a in said if isinstance(a, SetRate)] == [pytest.approx(1.2e6)]
 
 
+def test_the_pace_is_the_windows_alone() -> None:
+    """pace_bitrate = max(RATE_PACE_MIN, cwnd * 8 / s_rtt) [RFC 8298 sec 4.1.2.6]: a window of 3000 bytes each 100 ms is 240 kb/s, less than
+    the target_bitrate of 1 Mb/s, whose data then wait."""
+    sender = started(target_bps=1e6, window_bytes=3000.0, fast_increase=False)
+    actions = sender.on_ack(1.0, Ack(0, 0.1, 1, replace(path(0, 0), waiting_bytes=5000), 0.05), RNG)
+    assert SetRate(pytest.approx(240e3)) in actions
+    imagined = started(target_bps=1e6, window_bytes=3000.0, fast_increase=False)
+    assert SetRate(pytest.approx(240e3)) in acked(imagined, 0.001, 0, flight=0)
+
+
+def test_the_media_rate_is_measured() -> None:
+    """rate_media is "measured ... from the media encoder" [RFC 8298 sec 4.1.1.2]: a source of 200 kb/s, 25 packets each second, keeps
+    target_bitrate at (2 - qdelay_trend_mem) 200 = 400 kb/s [RFC 8298 sec 4.1.3]."""
+    sender = started()
+    for n in range(25 * 20):
+        now_s = 0.04 * n + 0.02
+        state = replace(path(n, n - 1), waiting_bytes=0)
+        sender.on_ack(now_s, Ack(n, 0.1, 1, state, 0.05), RNG)
+        sender.on_timer(now_s, Timer(SAMPLE_TIMER, state), RNG)
+    assert sender.target_bps == pytest.approx(400e3)
+
+
 @given(st.lists(st.tuples(st.floats(-1, 2), st.integers(0, 30), st.booleans()), max_size=60), st.floats(1e4, 1e8))
 def test_rate_and_window_stay_within_their_limits(events: list[tuple[float, int, bool]], max_rate_bps: float) -> None:
     sender = ScreamSender(replace(P, max_rate_bps=max_rate_bps))
@@ -244,11 +301,13 @@ def test_rate_and_window_stay_within_their_limits(events: list[tuple[float, int,
 
 
 def test_the_queue_of_an_application_is_seen_and_its_encoder_told() -> None:
-    """5000 bytes wait: 40,000 bits, whatever the imagined encoder would have made; the pace is the window's, 8 x 30,000 / 0.1 s within RMAX."""
+    """5000 bytes wait: 40,000 bits, whatever the imagined encoder would have made; the pace is the window's, 8 x 30,000 / 0.1 s, above
+    TARGET_BITRATE_MAX, too [RFC 8298 sec 4.1.2.6]."""
     sender = started(target_bps=1e6, window_bytes=30_000.0, fast_increase=False)
     actions = sender.on_ack(1.0, Ack(10, 0.1, 1, replace(path(50, 10), waiting_bytes=5000), 0.05), RNG)
     assert sender.queue_bits == 40_000
-    assert SetEncoderRate(1e6) in actions and SetRate(1.5e6) in actions
+    assert SetEncoderRate(1e6) in actions and SetRate(pytest.approx(80 * sender.window_bytes)) in actions
+    assert sender.window_bytes == pytest.approx(30_000 + 11_000 * 1000 / 30_000)
     assert not any(
         isinstance(a, SetEncoderRate) for a in sender.on_ack(1.001, Ack(11, 0.1, 1, replace(path(50, 11), waiting_bytes=0), 0.05), RNG)
     )
