@@ -20,6 +20,8 @@ PACKAGES = (
 """Of Debian, for `apt-get install`."""
 HEADERS_BYTES = 84
 """IPv4, UDP, the flow's RTP header with room for a rate header, and stamp; the film's own RTP packet is what is left of a data packet."""
+KEY_INTERVAL_S = 2.0
+"""Between key frames, where a source says none."""
 _BUFFER_BYTES = 1 << 22
 _PATIENCE_S = 6.0
 
@@ -58,7 +60,7 @@ def encoder(source: Source, packet_bytes: int, start_ns: int) -> Beside:
     given = {
         "file": source.file,
         "frames-per-second": source.frames_per_second,
-        "key-interval-frames": source.key_interval_frames,
+        "key-interval-frames": source.key_interval_frames or round(KEY_INTERVAL_S * source.frames_per_second),
         "mtu": packet_bytes - HEADERS_BYTES,
         "first-rate": round(source.min_rate_bps),
         "most-waiting-ns": round(source.most_waiting_s * 1e9),

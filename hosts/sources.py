@@ -28,9 +28,9 @@ class Source:
     the periods; shape: of Pareto's distribution, > 1; None: exponential. mpeg4: video frames, their sizes times rate_scale. buffer_packets:
     packets that may wait in the sender. delay_threshold_s: a packet that comes more than this after the one before, or after its production,
     counts as delayed (75 ms in the SSVP paper's delivery index). film: pictures that an encoder follows the flow's rate with, GStreamer's on real
-    hosts and RFC 8593's model in virtual time; file: the pictures, YUV4MPEG2 without compression, on real hosts alone; key_interval_s: between
-    key frames; min_rate_bps, max_rate_bps: the encoder's; most_waiting_s: a picture is left out while more waits in the sender than its rate
-    carries in so long."""
+    hosts and the model of [RFC 8593 sec 5] in virtual time; file: the pictures, YUV4MPEG2 without compression, on real hosts alone; key_interval_s:
+    between key frames, without it GStreamer's has 2 s and the model, as the RFC, none; min_rate_bps, max_rate_bps: the encoder's;
+    most_waiting_s: a picture is left out while more waits in the sender than its rate carries in so long."""
 
     kind: Literal["persistent", "cbr", "on-off", "mpeg4", "film"] = "persistent"
     rate_bps: float = 1_000_000.0
@@ -42,7 +42,7 @@ class Source:
     delay_threshold_s: float = 0.075
     file: str = ""
     frames_per_second: float = 25.0
-    key_interval_s: float = 2.0
+    key_interval_s: float | None = None
     min_rate_bps: float = 80_000.0
     max_rate_bps: float = 8_000_000.0
     most_waiting_s: float = 0.2
@@ -53,7 +53,7 @@ class Source:
         check_shape(self.shape)
         if self.min_rate_bps > self.max_rate_bps:
             raise ValueError(f"min_rate_bps: give at most max_rate_bps, {self.max_rate_bps:g}, got {self.min_rate_bps:g}")
-        if self.key_interval_frames < 8:
+        if self.key_interval_frames is not None and self.key_interval_frames < 8:
             raise ValueError(f"key_interval_s: give 8 frames or more, {8 / self.frames_per_second:g} s, got {self.key_interval_s:g}")
         if set(self.file) & set(",="):
             raise ValueError(f"file: a name without comma and equals sign, got {self.file!r}")
@@ -68,8 +68,8 @@ class Source:
         return round(self.delay_threshold_s * 1e9)
 
     @property
-    def key_interval_frames(self) -> int:
-        return round(self.key_interval_s * self.frames_per_second)
+    def key_interval_frames(self) -> int | None:
+        return None if self.key_interval_s is None else round(self.key_interval_s * self.frames_per_second)
 
     def application(self, outside: bool = False) -> Any:
         """What `fairlane.native` takes; None: always more to send. outside: a film is encoded by a program beside the sender."""

@@ -88,6 +88,8 @@ def test_rates_and_the_experiment_of_them() -> None:
     chosen, text = carry_out.experiment("als", wanted, None)
     # 0.2 s of 2 Mb/s in packets of 1000 bytes; the change at 90 s is after the end.
     assert "queue_packets = 50 }" in text
+    # Both fabrics' encoders have the same key frames; the model of RFC 8593 alone has none.
+    assert "key_interval_s = 2.0" in text and Source("film").key_interval_frames is None
     assert len(chosen.changes) == 1 and chosen.flows[0].settings.source.kind == "film"  # type: ignore[union-attr]
 
 

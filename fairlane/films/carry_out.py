@@ -58,7 +58,8 @@ def experiment(kind: str, wanted: Wanted, film: Film | None) -> tuple[Experiment
     """And the text of its file. ConfigError names what is wrong with it."""
     most_bps = max(rate for _, rate in wanted.rates)
     buffer = wanted.buffer_packets or max(10, round(BUFFER_S * wanted.rates[0][1] / 8 / PACKET_BYTES))
-    source = {"kind": "film", "buffer_packets": SENDER_PACKETS, "max_rate_bps": 1.5 * most_bps}
+    # GStreamer's encoder and the model have the same key frames.
+    source = {"kind": "film", "buffer_packets": SENDER_PACKETS, "max_rate_bps": 1.5 * most_bps, "key_interval_s": beside.KEY_INTERVAL_S}
     if film is not None:
         source |= {"file": str(film.path)}
     written = ", ".join(f"{key} = {_toml(value)}" for key, value in source.items())

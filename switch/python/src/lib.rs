@@ -160,13 +160,13 @@ impl Application {
         Ok(Application(Produces::Mpeg4(Box::new(mpeg4_parameters(parameters)?), rate_scale)))
     }
 
-    /// A film that is encoded at the rate that the flow has: by the model of RFC 8593 section 5, or with `outside` by the program at the other end
-    /// of Place's film_fd. most_waiting_ns: a picture is left out while more waits in the sender than its rate carries in so long. Raises ValueError.
+    /// A film that is encoded at the rate that the flow has: by the model of [RFC 8593 sec 5], or with `outside` by the program at the other end
+    /// of Place's film_fd. key_interval_frames: None, no key frames but the model's bursts. most_waiting_ns: a picture is left out while more waits in the sender than its rate carries in so long. Raises ValueError.
     #[staticmethod]
     #[pyo3(signature = (frames_per_second, key_interval_frames, min_rate_bps, max_rate_bps, most_waiting_ns, *, outside=false))]
     fn film(
         frames_per_second: f64,
-        key_interval_frames: u64,
+        key_interval_frames: Option<u64>,
         min_rate_bps: f64,
         max_rate_bps: f64,
         most_waiting_ns: u64,
