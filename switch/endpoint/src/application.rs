@@ -278,8 +278,13 @@ mod tests {
 
     #[test]
     fn a_modelled_film_is_in_packets_with_its_headers() {
-        let film =
-            Film { frames_per_second: 25.0, key_interval_frames: Some(50), min_rate_bps: 1e5, max_rate_bps: 4e6, most_waiting: 200_000_000 };
+        let film = Film {
+            frames_per_second: 25.0,
+            key_interval_frames: Some(50),
+            min_rate_bps: 1e5,
+            max_rate_bps: 4e6,
+            most_waiting: 200_000_000,
+        };
         let application = Application { produces: Produces::ModelledFilm(film), buffer_packets: 1000 };
         let mut backlog = Backlog::new(application, 1000, 100, Stream::new(1, "test")).expect("a good film");
         let frames = backlog.produce(60_000_100, 2e6, 1e6);
