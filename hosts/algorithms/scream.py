@@ -34,8 +34,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from math import floor, sqrt
-from operator import mul
-from statistics import median
 
 from fairlane.hosts.algorithms.base import (
     Ack,
@@ -218,7 +216,7 @@ def window_change_bytes(p: ScreamParameters, window_bytes: float, target_s: floa
 def next_target_s(p: ScreamParameters, target_s: float, norms: list[float], loss_event_rate: float) -> float:
     """qdelay_target from the last samples of qdelay / QDELAY_TARGET_LO, newest last [RFC 8298 sec 4.1.2.3]."""
     last = norms[-p.variance_samples :]
-    variance = max(0.0, sum(map(mul, last, last)) / len(last) - mean(last) ** 2)
+    variance = max(0.0, sum(norm * norm for norm in last) / len(last) - mean(last) ** 2)
     wanted_s = (mean(norms[-p.mean_samples :]) + sqrt(variance)) * p.target_low_s
     if loss_event_rate > p.loss_rate_threshold:
         target_s = 1.5 * wanted_s
@@ -456,7 +454,8 @@ class ScreamSender(Sender):
         self.target_bps = next_media_rate_bps(
             p, self.target_bps, self._last_max_bps, current_bps, self.trend, self.queue_bits, self.fast_increase
         )
-        limit_bps = max(current_bps, self._rates_bps[-1], median(self._rates_bps)) * (2.0 - self.trend_memory)
+        median_bps = sorted(self._rates_bps)[len(self._rates_bps) // 2]
+        limit_bps = max(current_bps, self._rates_bps[-1], median_bps) * (2.0 - self.trend_memory)
         self.target_bps = clamp(min(self.target_bps, limit_bps), p.lowest_bps, p.max_rate_bps)
 
     def _said(self) -> tuple[SenderAction, ...]:
