@@ -46,9 +46,9 @@ PIE_MARKS = ("AlsIngress.pie.decision.marks", "AlsEgress.pie.decision.marks")
 PIE_DROPS = ("AlsIngress.pie.decision.drops", "AlsEgress.pie.decision.drops")
 PI2_MARKS = ("AlsIngress.pi2.decision.marks", "AlsEgress.pi2.decision.marks")
 PI2_DROPS = ("AlsIngress.pi2.decision.drops", "AlsEgress.pi2.decision.drops")
-DUALPI2_MARKS = ("AlsEgress.dual.marks",)
+DUALPI2_MARKS, DUALPI2_DROPS = ("AlsEgress.dual.marks",), ("AlsEgress.dual.drops",)
 STEP_MARKS = ("AlsEgress.step.marks",)
-_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *PI2_MARKS, *PI2_DROPS, *DUALPI2_MARKS, *STEP_MARKS)
+_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *PI2_MARKS, *PI2_DROPS, *DUALPI2_MARKS, *DUALPI2_DROPS, *STEP_MARKS)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -101,14 +101,13 @@ def port_entries(port: Port) -> Iterable[_TableEntry]:
         decision = {key: pie[key] for key in ("target_us", "marking")}
         yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
         yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
-    coupled = port.pi2 or port.dualpi2
-    if coupled is not None:
-        pi2 = pi2_parameters(coupled)
+    if port.pi2 is not None:
+        pi2 = pi2_parameters(port.pi2)
         yield "AlsIngress.pi2.pi2_parameters", ingress_key, "AlsIngress.pi2.set_decision", {"marking": pi2["marking"]}
         yield "AlsEgress.pi2.pi2_parameters", key, "AlsEgress.pi2.set_pi2", pi2
     if port.dualpi2 is not None:
         yield "AlsIngress.dual.dualpi2_ports", ingress_key, "AlsIngress.dual.classify", {}
-        yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_step", dualpi2_parameters(port.dualpi2)
+        yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_dualpi2", dualpi2_parameters(port.dualpi2)
     if port.rcp is not None:
         yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
     if port.xcp is not None:
@@ -234,8 +233,8 @@ class SwitchControl:
                 if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
                 if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
                 if port.pie is not None or name not in (*PIE_DROPS, *PIE_MARKS)
-                if port.pi2 is not None or port.dualpi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
-                if port.dualpi2 is not None or name not in DUALPI2_MARKS
+                if port.pi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
+                if port.dualpi2 is not None or name not in (*DUALPI2_DROPS, *DUALPI2_MARKS)
                 if port.step is not None or name not in STEP_MARKS
             ]
             self._counter_entities += [
@@ -265,7 +264,7 @@ class SwitchControl:
                 values.get(TRANSMITTED, {}),
                 _sum(values, RED_EARLY),
                 _sum(values, RED_FORCED),
-                _sum(values, (*CODEL_DROPS, *PIE_DROPS, *PI2_DROPS)),
+                _sum(values, (*CODEL_DROPS, *PIE_DROPS, *PI2_DROPS, *DUALPI2_DROPS)),
                 _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *PI2_MARKS, *DUALPI2_MARKS, *STEP_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),

@@ -24,14 +24,17 @@ def pie_parameters(pie: Pie) -> dict[str, int]:
     }
 
 
-def pi2_parameters(pi2: Pi2 | Dualpi2) -> dict[str, int]:
+def pi2_parameters(pi2: Pi2) -> dict[str, int]:
     """Arguments of the P4 action `set_pi2`; `set_decision` takes the last."""
+    return _controller(pi2) | {"marking": int(pi2.ecn)}
+
+
+def _controller(pi2: Pi2 | Dualpi2) -> dict[str, int]:
     return {
         "target_us": round(pi2.target_s * 1e6),
         "update_us": round(pi2.update_s * 1e6),
         "alpha_per_us": _gain(pi2.alpha),
         "beta_per_us": _gain(pi2.beta),
-        "marking": int(pi2.ecn),
     }
 
 
@@ -41,8 +44,10 @@ def _gain(per_second: float) -> int:
 
 
 def dualpi2_parameters(dualpi2: Dualpi2) -> dict[str, int]:
-    """Arguments of the P4 action `set_step` of `dualpi2.p4`; `pi2_parameters` gives those of its Classic queue."""
-    return {"threshold_us": round(dualpi2.step_s * 1e6)}
+    """Arguments of the P4 action `set_dualpi2`."""
+    range_us = round(dualpi2.range_s * 1e6)
+    ramp = {"least_us": round(dualpi2.min_threshold_s * 1e6), "range_us": range_us, "slope_per_us": 2**48 // range_us if range_us else 0}
+    return _controller(dualpi2) | ramp
 
 
 def step_parameters(step: Step) -> dict[str, int]:

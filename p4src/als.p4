@@ -140,10 +140,10 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (standard_metadata.egress_spec != DROP_PORT) {
                 codel.apply(hdr, standard_metadata);
                 step.apply(hdr, standard_metadata);
-                dual.apply(hdr, standard_metadata);
             }
             pie.apply(hdr, standard_metadata);
             pi2.apply(hdr, standard_metadata);
+            dual.apply(hdr, standard_metadata);
             departure.apply(hdr, standard_metadata);
             rcp.apply(hdr, standard_metadata);
             xcp.apply(hdr, standard_metadata);

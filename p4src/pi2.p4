@@ -1,5 +1,5 @@
 // PI2 per output port (De Schepper, Bondarenko, Tsang and Briscoe, "PI2: A Linearized AQM for both Classic and Scalable TCP", 2016; the
-// Classic queue of RFC 9332): PIE's controller, linear, whose output is squared for TCP that halves its window.
+// Classic queue of [RFC 9332 sec A]): PIE's controller, linear, whose output is squared for TCP that halves its window.
 //
 //   egress:  Pi2Departure  deq_timedelta, deq_qdepth, clock --> delay --> p', queue
 //   ingress: Pi2Arrival    p', queue --> admit | mark | drop    before the packet takes a buffer or link time
@@ -8,13 +8,11 @@
 //
 //   p' <- p' + alpha (delay - target) + beta (delay - delay_old)    each T_UPDATE
 //   drop if R1 < p' and R2 < p', R1 and R2 uniform in [0, 1): p'^2; mark instead if the transport is ECN-capable
-//   ECT(1), CE: mark if R1 < k p', k = 2 (RFC 9332 section 2.1, in one queue)
+//   ECT(1), CE: mark if R1 < k p', k = 2 [RFC 9332 sec 2.1], in one queue
 //   while at most two packets wait, neither, as in PIE: no packet would leave and no update would be done if p' = 1 dropped all
-//   from p' = 1/k on (overload, RFC 9332 section 4.2) all are dropped by p'^2, and the ECT(1) that stay are marked
+//   from p' = 1/k on (overload, [RFC 9332 sec A.2]) all are dropped by p'^2, and the ECT(1) that stay are marked
 //
-// The delay is the waiting time of the last packet that left, and 0 if it left nothing behind. With dualpi2.p4 (RFC 9332), delay and queue are
-// those of priority 0, the Classic queue. Packets of priority 1 see p' alone, even while few wait in the Classic queue; their departures
-// do updates, too, since an empty Classic queue has none.
+// The delay is the waiting time of the last packet that left, and 0 if it left nothing behind. dualpi2.p4 has the controller, too (Pi2Update).
 //
 // P4 has no timer, so each departure does the update that is due, one at most. While packets wait, departures are less than T_UPDATE apart
 // (on a slower link, an update each departure). An idle port misses updates, and the packets that end the idle time catch up, one update
@@ -43,7 +41,7 @@ register<bit<48>>(PORTS) pi2_idle_until;   // end of the last idle time
 register<bit<32>>(PORTS) pi2_queue;
 
 // Whether to drop a packet, or to mark it, that found `queue` packets waiting.
-control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bool ecn, in bool low_latency, out bool discard) {
+control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bool ecn, out bool discard) {
     counter(PORTS, CounterType.packets_and_bytes) drops;
     counter(PORTS, CounterType.packets_and_bytes) marks;
 
@@ -52,8 +50,7 @@ control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bo
         bit<64> p;
         discard = false;
         pi2_probability.read(p, index);
-        bool few = queue <= PI2_FEW;
-        if (p != 0 && (!few || low_latency)) {
+        if (p != 0 && queue > PI2_FEW) {
             bit<2> code = 0;
             if (ecn && hdr.ipv4.isValid()) {
                 code = hdr.ipv4.diffserv[1:0];
@@ -64,7 +61,7 @@ control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bo
             random(second, 0, 0xFFFFFFFF);
             bool once = (bit<64>)first << (PI2_UNIT_BITS - 32) < p << 1;
             bool twice = (bit<64>)first << (PI2_UNIT_BITS - 32) < p && (bit<64>)second << (PI2_UNIT_BITS - 32) < p;
-            if (twice && !few && (code == 0 || p >= PI2_SATURATED)) {
+            if (twice && (code == 0 || p >= PI2_SATURATED)) {
                 discard = true;
                 drops.count(index);
             } else if ((twice && code == 2) || (once && code[0:0] == 1)) {
@@ -95,19 +92,66 @@ control Pi2Arrival(inout headers_t hdr, inout standard_metadata_t standard_metad
         if (pi2_parameters.apply().hit) {
             bit<32> queue;
             bool discard;
-            bool low_latency = standard_metadata.priority != 0;
             pi2_queue.read(queue, index);
-            decision.apply(hdr, standard_metadata.egress_spec, queue, ecn, low_latency, discard);
+            decision.apply(hdr, standard_metadata.egress_spec, queue, ecn, discard);
             if (discard) {
                 mark_to_drop(standard_metadata);
-            } else if (!low_latency) {
+            } else {
                 pi2_queue.write(index, queue + 1);
             }
         }
     }
 }
 
+// Does the update of p' that is due at a departure, if one is. shown: the delay from now on.
+control Pi2Update(in bit<32> index, in bit<48> now, in bit<32> target, in bit<32> period, in bit<32> alpha, in bit<32> beta, in bit<32> shown) {
+    apply {
+        bit<32> delay = shown;
+        if (delay > PI2_LONGEST) {
+            delay = PI2_LONGEST;
+        }
+        bit<32> delay_before;
+        bit<48> due;
+        bit<48> idle_until;
+        pi2_delay.read(delay_before, index);
+        pi2_next_update.read(due, index);
+        pi2_idle_until.read(idle_until, index);
+        pi2_delay.write(index, delay);
+        if (delay_before == 0) {
+            // The packet before left nothing behind.
+            idle_until = now;
+            pi2_idle_until.write(index, idle_until);
+        }
+        if (due == 0) {
+            pi2_next_update.write(index, now + (bit<48>)period);
+        } else if (now >= due) {
+            bit<64> p;
+            bit<32> delay_old;
+            pi2_probability.read(p, index);
+            pi2_delay_old.read(delay_old, index);
+            bool missed = due < idle_until;
+            if (missed) {
+                delay = 0;
+            }
+            bit<64> up = ((bit<64>)alpha + (bit<64>)beta) * (bit<64>)delay;
+            bit<64> down = (bit<64>)alpha * (bit<64>)target + (bit<64>)beta * (bit<64>)delay_old;
+            p = (p + up) |-| down;
+            if (p > PI2_ONE) {
+                p = PI2_ONE;
+            }
+            due = due + (bit<48>)period;
+            if (now >= due && (!missed || (p == 0 && delay_old == 0))) {
+                due = now + (bit<48>)period;
+            }
+            pi2_probability.write(index, p);
+            pi2_delay_old.write(index, delay);
+            pi2_next_update.write(index, due);
+        }
+    }
+}
+
 control Pi2Departure(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    Pi2Update() update;
     Pi2Decision() decision;
     bit<32> target = 0;
     bit<32> period = 0;  // T_UPDATE
@@ -134,62 +178,17 @@ control Pi2Departure(inout headers_t hdr, inout standard_metadata_t standard_met
     apply {
         bit<32> index = (bit<32>)standard_metadata.egress_port;
         if (pi2_parameters.apply().hit) {
-            bit<48> now = standard_metadata.egress_global_timestamp;
-            bit<32> delay = standard_metadata.deq_timedelta;
-            bit<32> delay_before;
-            bit<48> due;
-            bit<48> idle_until;
-            pi2_delay.read(delay_before, index);
-            pi2_next_update.read(due, index);
-            pi2_idle_until.read(idle_until, index);
-
-            if (standard_metadata.priority != 0) {
-                delay = delay_before;
-            } else {
-                if (standard_metadata.deq_qdepth == 0) {
-                    delay = 0;
-                } else if (delay > PI2_LONGEST) {
-                    delay = PI2_LONGEST;
-                }
-                pi2_delay.write(index, delay);
-                pi2_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
+            bit<32> delay = 0;
+            if (standard_metadata.deq_qdepth != 0) {
+                delay = standard_metadata.deq_timedelta;
             }
-            if (delay_before == 0) {
-                // The packet before left nothing behind.
-                idle_until = now;
-                pi2_idle_until.write(index, idle_until);
-            }
-
-            if (due == 0) {
-                pi2_next_update.write(index, now + (bit<48>)period);
-            } else if (now >= due) {
-                bit<64> p;
-                bit<32> delay_old;
-                pi2_probability.read(p, index);
-                pi2_delay_old.read(delay_old, index);
-                bool missed = due < idle_until;
-                if (missed) {
-                    delay = 0;
-                }
-                bit<64> up = ((bit<64>)alpha + (bit<64>)beta) * (bit<64>)delay;
-                bit<64> down = (bit<64>)alpha * (bit<64>)target + (bit<64>)beta * (bit<64>)delay_old;
-                p = (p + up) |-| down;
-                if (p > PI2_ONE) {
-                    p = PI2_ONE;
-                }
-                due = due + (bit<48>)period;
-                if (now >= due && (!missed || (p == 0 && delay_old == 0))) {
-                    due = now + (bit<48>)period;
-                }
-                pi2_probability.write(index, p);
-                pi2_delay_old.write(index, delay);
-                pi2_next_update.write(index, due);
-            }
+            pi2_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
+            update.apply(index, standard_metadata.egress_global_timestamp, target, period, alpha, beta, delay);
 
             // One queueing delay late. On the embedded switch a packet that egress drops uses no link time.
             if (standard_metadata.instance_type == REPLICATION && standard_metadata.egress_spec != DROP_PORT) {
                 bool discard;
-                decision.apply(hdr, standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, ecn, false, discard);
+                decision.apply(hdr, standard_metadata.egress_port, (bit<32>)standard_metadata.enq_qdepth, ecn, discard);
                 if (discard) {
                     mark_to_drop(standard_metadata);
                 }

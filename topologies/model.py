@@ -73,9 +73,9 @@ class Red:
 
 @dataclass(frozen=True)
 class Codel:
-    """CoDel of a queue (RFC 8289): packets are dropped while all of them wait longer than a target for an interval.
+    """CoDel of a queue [RFC 8289]: packets are dropped while all of them wait longer than a target for an interval.
 
-    target_s: in [1e-6, interval_s). interval_s: about the longest round trip, at most 1000. The defaults: sections 4.3 and 4.4. ecn: packets of
+    target_s: in [1e-6, interval_s). interval_s: about the longest round trip, at most 1000. The defaults: [RFC 8289 sec 4.3] and [RFC 8289 sec 4.2]. ecn: packets of
     an ECN-capable transport are marked instead of dropped.
     """
 
@@ -100,7 +100,7 @@ class Pie:
 
     target_s: in [1e-5, 1]. update_s: between updates of the probability, in [0.001, 1]. alpha, beta: gains of the delay's distance from the
     target and of its growth, per second, in [0.002, 15]. burst_s: how long a queue that was idle may grow without drops, in [0, 1000]. The
-    defaults: section 4. ecn: packets of an ECN-capable transport are marked instead of dropped, while the probability is below 0.1.
+    defaults: [RFC 8033 sec 4.2] (target), [RFC 8033 sec 4.4] (burst), [RFC 8033 sec A] (gains). ecn: packets of an ECN-capable transport are marked instead of dropped, while the probability is below 0.1.
     """
 
     target_s: float = 0.015
@@ -118,10 +118,10 @@ class Pie:
 
 @dataclass(frozen=True)
 class Pi2:
-    """PI2 of a queue (the Classic queue of RFC 9332): PIE's controller without its steps; arrivals are dropped with its probability squared.
+    """PI2 of a queue (the Classic queue of [RFC 9332 sec A]): PIE's controller without its steps; arrivals are dropped with its probability squared.
 
-    Values and ranges as for PIE; the defaults: the formulas of RFC 9332 appendix A.1, for a longest round trip of 0.1 s. ecn: packets of ECT(0) are marked
-    instead of dropped, and those of ECT(1) with twice the probability, not squared.
+    Values and ranges as for PIE; the defaults: the formulas of [RFC 9332 sec A.1] (figure 2), for a longest round trip of 0.1 s. ecn: packets of
+    ECT(0) are marked instead of dropped, and those of ECT(1) with twice the probability, not squared.
     """
 
     target_s: float = 0.015
@@ -136,24 +136,28 @@ class Pi2:
 
 @dataclass(frozen=True)
 class Dualpi2:
-    """DualPI2 of a queue (RFC 9332): packets of ECT(1) or CE wait in a queue of their own, the low-latency queue, coupled to PI2 of the others.
+    """DualPI2 of a queue [RFC 9332 sec A]: packets of ECT(1) or CE wait in a queue of their own, the low-latency queue, coupled to PI2 of the others.
 
-    target_s, update_s, alpha, beta: of the Classic queue, ranges as for PIE; the defaults: RFC 9332 section 2.5.1, for a longest round trip
-    of 0.1 s. It marks packets of ECT(0) instead of dropping them. step_s: a low-latency packet that waited longer is marked, in [0, 1000]. shift_s: a low-latency
-    packet goes first unless a Classic one has waited so much longer, in [0, 1000] (the time-shifted FIFO of appendix A.1, 2 target_s there).
+    target_s, update_s, alpha, beta: of the controller, ranges as for PIE; the defaults are those of the reference implementation
+    [RFC 9332 sec A.1], whose update interval is a multiple of 4 ms. Packets of ECT(0) are marked instead of dropped, except in overload.
+    min_threshold_s, range_s: low-latency packets are marked, with a likelihood that grows from 0 to 1, from a waiting time of the first on, over
+    the second [RFC 9332 sec A.1, figure 5]; both in [0, 1000]; a range of 0 is a step. shift_s: a low-latency packet goes first unless a
+    Classic one has waited so much longer, in [0, 1000]: the time-shifted FIFO, 50 ms for the Internet [RFC 9332 sec A.2].
     """
 
     target_s: float = 0.015
     update_s: float = 0.016
     alpha: float = 0.16
     beta: float = 3.2
-    step_s: float = 0.001
-    shift_s: float = 0.03
+    min_threshold_s: float = 0.0008
+    range_s: float = 0.0004
+    shift_s: float = 0.05
     ecn: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_controller("DualPI2", self.target_s, self.update_s, self.alpha, self.beta)
-        check_delay("step_s", self.step_s)
+        check_delay("min_threshold_s", self.min_threshold_s)
+        check_delay("range_s", self.range_s)
         check_delay("shift_s", self.shift_s)
 
 

@@ -1,12 +1,17 @@
 //! DualPI2 in `p4src/dualpi2.p4` and `p4src/pi2.p4` against the pseudocode of RFC 9332 in real numbers, at a 10 Mb/s link.
 //!
-//! [`DualPi2`] is figures 2, 3, 5, 7 and 8 of [RFC 9332 sec A], and the scheduler of figure 10, line by line. It reads no P4.
+//! [`DualPi2`] is figures 2, 3, 5, 7 and 8 of [RFC 9332 sec A], and the scheduler of figure 10, line by line. It runs twice: with the
+//! timer of the text; and with the instants of updates, the delays and the rounded gains of the P4 program. With those, the fate of each packet
+//! is the same: recur() leaves nothing to chance.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use fairlane_device::Nanos;
+use fairlane_device::pipeline::{KeyMatch, Program, Value};
+use fairlane_device::{Capacity, Device, DeviceConfig, DropCause, Nanos, PortConfig, PortId};
 
-use crate::{Totals, SERVICE};
+use crate::pi2::{code, Instants, ONE};
+use crate::{capable, compiled, fixed, insert, ipv4_frame, loads, Random, OUT, RATE_BPS, SERVICE, TOS};
 
 /// [RFC 9332 sec A.1] figure 2, in seconds.
 const TARGET_S: f64 = 0.015;
@@ -76,17 +81,68 @@ enum Fate {
     Dropped,
 }
 
-#[derive(Default)]
+/// When p' is updated, and by which delay.
+enum Updates {
+    /// Each Tupdate, by the time that the head packets have waited.
+    Timer { next: Nanos },
+    /// At departures, by the time that the last packet of each queue (L's, C's) had waited, 0 if it left nothing behind.
+    Departures { instants: Instants, delays: [f64; 2] },
+}
+
 struct DualPi2 {
     lq: Queue,
     cq: Queue,
     /// p'
     base: f64,
     prevq: f64,
+    alpha: f64,
+    beta: f64,
+    updates: Updates,
+    free: Nanos,
     fates: Vec<Option<Fate>>,
 }
 
 impl DualPi2 {
+    fn new(alpha: f64, beta: f64, updates: Updates) -> DualPi2 {
+        let (lq, cq, fates) = (Queue::default(), Queue::default(), Vec::new());
+        DualPi2 { lq, cq, base: 0.0, prevq: 0.0, alpha, beta, updates, free: 0, fates }
+    }
+
+    /// Runs the link, and the timer, up to an instant.
+    fn serve(&mut self, until: Nanos) {
+        loop {
+            let departure = self.first_arrival().map(|arrival| arrival.max(self.free)).filter(|&at| at <= until);
+            match self.updates {
+                Updates::Timer { next } if next <= departure.unwrap_or(until) => {
+                    self.updates = Updates::Timer { next: next + (T_UPDATE_S * 1e9) as Nanos };
+                    self.update(self.cq.time(next).max(self.lq.time(next)));
+                }
+                _ => match departure {
+                    Some(at) if self.dequeue(at) => self.free = at + SERVICE,
+                    Some(_) => (),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn departed(&mut self, now: Nanos, is_lq: bool, wait: Nanos, behind: usize) {
+        let Updates::Departures { instants, delays } = &mut self.updates else { return };
+        delays[usize::from(is_lq)] = if behind == 0 { 0.0 } else { seconds(wait) };
+        let (delay, mut due) = (delays[0].max(delays[1]), None);
+        let mut instants = std::mem::take(instants);
+        instants.departure(now, delay, (T_UPDATE_S * 1e9) as Nanos, |delay| {
+            let was_idle = self.prevq == 0.0;
+            self.base = self.next_base(delay);
+            due = Some(delay);
+            self.base == 0.0 && was_idle
+        });
+        if let Updates::Departures { instants: kept, .. } = &mut self.updates {
+            *kept = instants;
+        }
+        self.prevq = due.unwrap_or(self.prevq);
+    }
+
     /// Figure 3, without a limit.
     fn enqueue(&mut self, packet: Packet) {
         self.fates.resize(packet.number + 1, None);
@@ -100,17 +156,20 @@ impl DualPi2 {
 
     /// Figure 7: true if a packet was sent.
     fn dequeue(&mut self, now: Nanos) -> bool {
-        let (p_cl, p_c) = (K * self.base, self.base * self.base);
         loop {
             let is_lq = self.schedules_lq(now);
             let queue = if is_lq { &mut self.lq } else { &mut self.cq };
             let Some(packet) = queue.packets.pop_front() else { return false };
-            let wait = now - packet.arrival;
+            let (wait, behind) = (now - packet.arrival, queue.packets.len());
+            self.departed(now, is_lq, wait, behind);
+            // a probability is 1 at most
+            let (p_cl, p_c) = ((K * self.base).min(1.0), self.base * self.base);
+            let queue = if is_lq { &mut self.lq } else { &mut self.cq };
             let (drop, marked);
             if is_lq {
                 if p_cl < P_L_MAX {
                     // "if the queue is only 1 packet": with the one that leaves
-                    let native = if queue.packets.len() + 1 > TH_LEN { laqm(seconds(wait)) } else { 0.0 };
+                    let native = if behind + 1 > TH_LEN { laqm(seconds(wait)) } else { 0.0 };
                     (drop, marked) = (false, queue.recur(native.max(p_cl)));
                 } else {
                     drop = queue.recur(p_c);
@@ -128,14 +187,183 @@ impl DualPi2 {
         }
     }
 
-    /// Figure 8.
+    /// Figure 8, line 3.
+    fn next_base(&self, curq: f64) -> f64 {
+        (self.base + self.alpha * (curq - TARGET_S) + self.beta * (curq - self.prevq)).clamp(0.0, 1.0)
+    }
+
     fn update(&mut self, curq: f64) {
-        self.base = (self.base + ALPHA * (curq - TARGET_S) + BETA * (curq - self.prevq)).clamp(0.0, 1.0);
+        self.base = self.next_base(curq);
         self.prevq = curq;
     }
 
     /// When the head packet of either queue arrived.
     fn first_arrival(&self) -> Option<Nanos> {
         [&self.lq, &self.cq].into_iter().filter_map(|queue| queue.packets.front()).map(|head| head.arrival).min()
+    }
+}
+
+/// Drops, marks and the mean waits in ms, of L and of C.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    drops: [usize; 2],
+    marks: [usize; 2],
+    waits_ms: [f64; 2],
+}
+
+impl Outcome {
+    fn new(fates: &[Fate], codes: &[u8]) -> Outcome {
+        let (mut outcome, mut sent) = (Outcome::default(), [0; 2]);
+        for (fate, code) in fates.iter().zip(codes) {
+            let queue = 1 - usize::from(code % 2);
+            match fate {
+                Fate::Dropped => outcome.drops[queue] += 1,
+                Fate::Sent { wait, marked } => {
+                    outcome.marks[queue] += usize::from(*marked);
+                    outcome.waits_ms[queue] += 1e3 * seconds(*wait);
+                    sent[queue] += 1;
+                }
+            }
+        }
+        for (wait, sent) in outcome.waits_ms.iter_mut().zip(sent) {
+            *wait /= f64::from(sent.max(1));
+        }
+        outcome
+    }
+}
+
+fn by_text(arrivals: &[Nanos], codes: &[u8], gains: [f64; 2], updates: Updates) -> Vec<Fate> {
+    let mut real = DualPi2::new(gains[0], gains[1], updates);
+    for (number, (&arrival, &ecn)) in arrivals.iter().zip(codes).enumerate() {
+        real.serve(arrival);
+        real.enqueue(Packet { number, ecn, arrival });
+    }
+    let last = arrivals.last().copied().unwrap_or(0);
+    real.serve(last + 100_000_000_000);
+    real.fates.into_iter().map(|fate| fate.expect("each packet leaves or is dropped")).collect()
+}
+
+fn device(program: &Arc<Program>) -> Device {
+    let mut device = Device::new(DeviceConfig { priorities: 2, ..DeviceConfig::default() });
+    let port = PortConfig {
+        rate_bps: Some(RATE_BPS),
+        capacity: Capacity::Unlimited,
+        priorities: 2,
+        time_shift: Some((TSHIFT_S * 1e9) as Nanos),
+        ..PortConfig::default()
+    };
+    device.set_port(1, PortConfig::default()).unwrap();
+    device.set_port(OUT, port).unwrap();
+    device.load(0, program.clone()).expect("memory");
+    let switch = device.switch_mut().unwrap();
+    let out = || vec![KeyMatch::Exact(Value::from(u64::from(OUT)))];
+    let us = |seconds: f64| fixed(seconds * 1e6);
+    let ramp = [us(MIN_TH_S), us(RANGE_S), (ONE / (RANGE_S * 1e6)) as u64];
+    let controller = [us(TARGET_S), us(T_UPDATE_S), gain(ALPHA), gain(BETA)];
+    insert(switch, "AlsIngress.dual.dualpi2_ports", out(), "AlsIngress.dual.classify", &[]);
+    insert(switch, "AlsEgress.dual.dualpi2_parameters", out(), "AlsEgress.dual.set_dualpi2", &[&controller[..], &ramp[..]].concat());
+    let any = vec![KeyMatch::Lpm { value: Value::from(0x0a00_0002u64), prefix_len: 32 }];
+    insert(switch, "AlsIngress.forward.ipv4_lpm", any, "AlsIngress.forward.send", &[u64::from(OUT), 1, 2]);
+    device
+}
+
+/// Per microsecond.
+fn gain(per_second: f64) -> u64 {
+    fixed(per_second * ONE / 1e6)
+}
+
+fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], codes: &[u8]) -> Vec<Fate> {
+    let mut device = device(program);
+    let frames = [0, 1, 2].map(|code| capable(ipv4_frame(0x0a00_0002), code));
+    let mut sent: Vec<(PortId, Nanos, Vec<u8>)> = Vec::new();
+    for (number, (&now, &code)) in arrivals.iter().zip(codes).enumerate() {
+        let mut frame = frames[usize::from(code)].clone();
+        frame[60..68].copy_from_slice(&(number as u64).to_be_bytes());
+        device.poll(now, &mut sent);
+        device.receive(now, 1, &frame);
+    }
+    device.poll(Nanos::MAX, &mut sent);
+    assert_eq!(device.drops().get(DropCause::Tail), 0, "the buffer is never full: only DualPI2 drops");
+    let mut fates = vec![Fate::Dropped; arrivals.len()];
+    for (_, at, frame) in &sent {
+        let number = u64::from_be_bytes(frame[60..68].try_into().unwrap()) as usize;
+        assert_eq!(fates[number], Fate::Dropped, "packet {number} left twice");
+        fates[number] = Fate::Sent { wait: at - SERVICE - arrivals[number], marked: frame[TOS] & 3 == 3 };
+    }
+    fates
+}
+
+/// A load, its arrivals, and their ECN fields.
+fn cases() -> Vec<(String, Vec<Nanos>, Vec<u8>)> {
+    let mut random = Random(9332);
+    let mut cases = Vec::new();
+    for (name, arrivals) in loads(&mut random) {
+        // The switch's clock counts microseconds.
+        let arrivals: Vec<Nanos> = arrivals.iter().map(|at| at / 1000 * 1000).collect();
+        let of = |code: &dyn Fn(usize) -> u8| (0..arrivals.len()).map(code).collect::<Vec<u8>>();
+        cases.push((format!("{name}, no ECN"), arrivals.clone(), of(&|_| NOT_ECT)));
+        cases.push((format!("{name}, all three"), arrivals.clone(), of(&|number| code(number, true))));
+        cases.push((format!("{name}, ECT(1) alone"), arrivals.clone(), of(&|_| 1)));
+    }
+    cases
+}
+
+#[test]
+fn dualpi2_in_p4_follows_the_rfc() {
+    let program = compiled(&["PI2", "DUALPI2"]);
+    let mut failures = Vec::new();
+    println!("{:28} {:>6} {:>33} {:>33} {:>31}", "load", "apart", "drops L, C: text, P4", "marks L, C: text, P4", "wait ms L, C: text, P4");
+    for (name, arrivals, codes) in cases() {
+        let p4 = in_p4(&program, &arrivals, &codes);
+        let held = [ALPHA, BETA].map(|per_second| gain(per_second) as f64 * 1e6 / ONE);
+        let alike = by_text(&arrivals, &codes, held, Updates::Departures { instants: Instants::default(), delays: [0.0; 2] });
+        let apart = alike.iter().zip(&p4).filter(|(text, p4)| text != p4).count();
+        let text = by_text(&arrivals, &codes, [ALPHA, BETA], Updates::Timer { next: arrivals[0] + (T_UPDATE_S * 1e9) as Nanos });
+        let (text, p4) = (Outcome::new(&text, &codes), Outcome::new(&p4, &codes));
+        println!(
+            "{name:28} {apart:6} {:7} {:7} | {:7} {:7} {:7} {:7} | {:7} {:7} {:7.3} {:7.3} | {:7.3} {:7.3}",
+            text.drops[0],
+            text.drops[1],
+            p4.drops[0],
+            p4.drops[1],
+            text.marks[0],
+            text.marks[1],
+            p4.marks[0],
+            p4.marks[1],
+            text.waits_ms[0],
+            text.waits_ms[1],
+            p4.waits_ms[0],
+            p4.waits_ms[1]
+        );
+        if apart > 0 {
+            failures.push(format!("{name}: {apart} packets fare otherwise than by the pseudocode with the same instants"));
+        }
+        for queue in 0..2 {
+            let (count, known) = ((p4.drops[queue] + p4.marks[queue]) as f64, (text.drops[queue] + text.marks[queue]) as f64);
+            if (count - known).abs() > (0.05 * known).max(40.0) {
+                failures.push(format!("{name}: {count} drops and marks of queue {queue}, by the pseudocode {known}"));
+            }
+            let (wait, known) = (p4.waits_ms[queue], text.waits_ms[queue]);
+            if (wait - known).abs() > (0.05 * known).max(0.01) {
+                failures.push(format!("{name}: mean wait {wait} ms in queue {queue}, by the pseudocode {known} ms"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// [RFC 9332 sec A.2]: "Then the Base AQM will keep the L queue to the Classic target (default 15 ms) by shedding L packets."
+#[test]
+fn an_overloaded_low_latency_queue_is_kept_at_the_classic_target() {
+    // 12 Mb/s of ECT(1) that answers to nothing, for 60 s
+    let arrivals: Vec<Nanos> = (0..90_000).map(|number| 1_000_000 + number * SERVICE / 12 * 10).collect();
+    let codes = vec![1; arrivals.len()];
+    let text = by_text(&arrivals, &codes, [ALPHA, BETA], Updates::Timer { next: 16_000_000 });
+    let p4 = in_p4(&compiled(&["PI2", "DUALPI2"]), &arrivals, &codes);
+    for (side, fates) in [("text", &text), ("P4", &p4)] {
+        let settled = Outcome::new(&fates[15_000..], &codes[15_000..]);
+        println!("{side}: {settled:?}");
+        assert!((settled.waits_ms[0] - 1e3 * TARGET_S).abs() < 1.0, "{side}: {settled:?}");
+        assert!(settled.drops[0] > 10_000 && settled.drops[0] + settled.marks[0] <= 75_000, "{side}: {settled:?}");
     }
 }

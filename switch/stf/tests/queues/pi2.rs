@@ -1,4 +1,4 @@
-//! PI2 in `p4src/pi2.p4` against its formula in real numbers (De Schepper et al. 2016, and RFC 9332 appendix A), at a 10 Mb/s link. Packets
+//! PI2 in `p4src/pi2.p4` against its formula in real numbers (De Schepper et al. 2016, and [RFC 9332 sec A]), at a 10 Mb/s link. Packets
 //! are of a transport without ECN, of ECT(0) and of ECT(1) in turns.
 //!
 //! Twice. First with the P4 program's own instants of updates and its own random numbers: the same packets are dropped and marked, except
@@ -13,46 +13,46 @@ use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 use crate::probability::{hold, Comparison};
 use crate::{capable, device, fixed, insert, ipv4_frame, Fate, Link, Random, Totals, OUT};
 
-pub const TARGET_S: f64 = 0.015;
-pub const T_UPDATE_S: f64 = 0.015;
-pub const ALPHA: f64 = 0.15;
-pub const BETA: f64 = 3.0;
-pub const COUPLING: f64 = 2.0;
+const TARGET_S: f64 = 0.015;
+const T_UPDATE_S: f64 = 0.015;
+const ALPHA: f64 = 0.15;
+const BETA: f64 = 3.0;
+const COUPLING: f64 = 2.0;
 pub const ONE: f64 = (1u64 << 48) as f64;
 /// Below this, a probability's error is compared with it instead.
-pub const LEAST: f64 = 1e-6;
+const LEAST: f64 = 1e-6;
 
-pub const ECT_1: u8 = 1;
-pub const ECT_0: u8 = 2;
+const ECT_1: u8 = 1;
+const ECT_0: u8 = 2;
 
 #[derive(Default)]
-pub struct Real {
+struct Real {
     /// p'
-    pub base: f64,
+    base: f64,
     qdelay_old: f64,
 }
 
 impl Real {
-    pub fn update(&mut self, qdelay: f64) {
+    fn update(&mut self, qdelay: f64) {
         let step = ALPHA * (qdelay - TARGET_S) + BETA * (qdelay - self.qdelay_old);
         self.base = (self.base + step).clamp(0.0, 1.0);
         self.qdelay_old = qdelay;
     }
 }
 
-/// The same without a timer, as `p4src/pi2.p4` has it: a departure does one update at most.
+/// When `p4src/pi2.p4` does an update, without a timer: at a departure, one at most.
 #[derive(Default)]
-pub struct Lazy {
-    pub real: Real,
-    pub qdelay: f64,
+pub struct Instants {
+    /// The delay that the last departure showed.
+    pub delay: f64,
     next: Nanos,
     idle_until: Nanos,
 }
 
-impl Lazy {
-    pub fn departure(&mut self, now: Nanos, qdelay: f64) {
-        let period = (T_UPDATE_S * 1e9) as Nanos;
-        let before = std::mem::replace(&mut self.qdelay, qdelay);
+impl Instants {
+    /// Calls `update` with the delay if an update is due; it returns whether p' and the delay of the update before are 0.
+    pub fn departure(&mut self, now: Nanos, delay: f64, period: Nanos, update: impl FnOnce(f64) -> bool) {
+        let before = std::mem::replace(&mut self.delay, delay);
         if before == 0.0 {
             self.idle_until = now;
         }
@@ -60,18 +60,35 @@ impl Lazy {
             self.next = now + period;
         } else if now >= self.next {
             let missed = self.next < self.idle_until;
-            let was_idle = self.real.qdelay_old == 0.0;
-            self.real.update(if missed { 0.0 } else { qdelay });
+            let is_zero = update(if missed { 0.0 } else { delay });
             self.next += period;
-            if now >= self.next && (!missed || self.real.base == 0.0 && was_idle) {
+            if now >= self.next && (!missed || is_zero) {
                 self.next = now + period;
             }
         }
     }
 }
 
-/// RFC 9332, in one queue. picked: an event of probability p'^2; scalable: one of k p'.
-pub fn fate(base: f64, code: u8, picked: bool, scalable: bool) -> Fate {
+/// `Real` with these instants.
+#[derive(Default)]
+struct Lazy {
+    real: Real,
+    instants: Instants,
+}
+
+impl Lazy {
+    fn departure(&mut self, now: Nanos, delay: f64) {
+        let real = &mut self.real;
+        self.instants.departure(now, delay, (T_UPDATE_S * 1e9) as Nanos, |delay| {
+            let was_idle = real.qdelay_old == 0.0;
+            real.update(delay);
+            real.base == 0.0 && was_idle
+        });
+    }
+}
+
+/// [RFC 9332 sec A.2], in one queue. picked: an event of probability p'^2; scalable: one of k p'.
+fn fate(base: f64, code: u8, picked: bool, scalable: bool) -> Fate {
     let overload = COUPLING * base >= 1.0;
     match code {
         0 if picked => Fate::Dropped,
