@@ -118,7 +118,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                 bit<64> likelihood = (bit<64>)(((bit<96>)p * (bit<96>)p) >> PI2_UNIT_BITS);
                 if (code[0:0] == 1 && !overload) {
                     likelihood = p << 1;
-                    if (low_latency && standard_metadata.deq_qdepth != 0 && sojourn > least) {
+                    if (low_latency && standard_metadata.deq_qdepth != 0 && sojourn >= least) {
                         bit<64> native = PI2_ONE;
                         if (sojourn - least < range) {
                             native = (bit<64>)(sojourn - least) * slope;

@@ -21,8 +21,9 @@ const P_C_MAX: f64 = 1.0 / (K * K);
 const T_UPDATE_S: f64 = TARGET_S;
 const ALPHA: f64 = 0.1 * T_UPDATE_S / (RTT_MAX_S * RTT_MAX_S);
 const BETA: f64 = 0.3 / RTT_MAX_S;
-const MIN_TH_S: f64 = 800e-6;
-const RANGE_S: f64 = 400e-6;
+const RAMP: Ramp = Ramp { min_th_us: 800, range_us: 400 };
+/// Note c: "by setting the range to zero".
+const STEP: Ramp = Ramp { min_th_us: 1000, range_us: 0 };
 const TH_LEN: usize = 1;
 const P_L_MAX: f64 = 1.0;
 /// [RFC 9332 sec A.2]: "For the public Internet, a good value for tshift is 50 ms."
@@ -64,14 +65,23 @@ impl Queue {
     }
 }
 
-/// [RFC 9332 sec A.1] figure 5.
-fn laqm(qdelay: f64) -> f64 {
-    if qdelay >= MIN_TH_S + RANGE_S {
-        1.0
-    } else if qdelay > MIN_TH_S {
-        (qdelay - MIN_TH_S) / RANGE_S
-    } else {
-        0.0
+#[derive(Clone, Copy)]
+struct Ramp {
+    min_th_us: u32,
+    range_us: u32,
+}
+
+impl Ramp {
+    /// [RFC 9332 sec A.1] figure 5.
+    fn laqm(self, qdelay: Nanos) -> f64 {
+        let (qdelay_us, min_th_us) = (qdelay as f64 / 1e3, f64::from(self.min_th_us));
+        if qdelay_us >= f64::from(self.min_th_us + self.range_us) {
+            1.0
+        } else if qdelay_us > min_th_us {
+            (qdelay_us - min_th_us) / f64::from(self.range_us)
+        } else {
+            0.0
+        }
     }
 }
 
@@ -97,15 +107,16 @@ struct DualPi2 {
     prevq: f64,
     alpha: f64,
     beta: f64,
+    ramp: Ramp,
     updates: Updates,
     free: Nanos,
     fates: Vec<Option<Fate>>,
 }
 
 impl DualPi2 {
-    fn new(alpha: f64, beta: f64, updates: Updates) -> DualPi2 {
+    fn new([alpha, beta]: [f64; 2], ramp: Ramp, updates: Updates) -> DualPi2 {
         let (lq, cq, fates) = (Queue::default(), Queue::default(), Vec::new());
-        DualPi2 { lq, cq, base: 0.0, prevq: 0.0, alpha, beta, updates, free: 0, fates }
+        DualPi2 { lq, cq, base: 0.0, prevq: 0.0, alpha, beta, ramp, updates, free: 0, fates }
     }
 
     /// Runs the link, and the timer, up to an instant.
@@ -169,7 +180,7 @@ impl DualPi2 {
             if is_lq {
                 if p_cl < P_L_MAX {
                     // "if the queue is only 1 packet": with the one that leaves
-                    let native = if behind + 1 > TH_LEN { laqm(seconds(wait)) } else { 0.0 };
+                    let native = if behind + 1 > TH_LEN { self.ramp.laqm(wait) } else { 0.0 };
                     (drop, marked) = (false, queue.recur(native.max(p_cl)));
                 } else {
                     drop = queue.recur(p_c);
@@ -232,8 +243,8 @@ impl Outcome {
     }
 }
 
-fn by_text(arrivals: &[Nanos], codes: &[u8], gains: [f64; 2], updates: Updates) -> Vec<Fate> {
-    let mut real = DualPi2::new(gains[0], gains[1], updates);
+fn by_text(arrivals: &[Nanos], codes: &[u8], gains: [f64; 2], ramp: Ramp, updates: Updates) -> Vec<Fate> {
+    let mut real = DualPi2::new(gains, ramp, updates);
     for (number, (&arrival, &ecn)) in arrivals.iter().zip(codes).enumerate() {
         real.serve(arrival);
         real.enqueue(Packet { number, ecn, arrival });
@@ -243,7 +254,7 @@ fn by_text(arrivals: &[Nanos], codes: &[u8], gains: [f64; 2], updates: Updates) 
     real.fates.into_iter().map(|fate| fate.expect("each packet leaves or is dropped")).collect()
 }
 
-fn device(program: &Arc<Program>) -> Device {
+fn device(program: &Arc<Program>, ramp: Ramp) -> Device {
     let mut device = Device::new(DeviceConfig { priorities: 2, ..DeviceConfig::default() });
     let port = PortConfig {
         rate_bps: Some(RATE_BPS),
@@ -258,7 +269,8 @@ fn device(program: &Arc<Program>) -> Device {
     let switch = device.switch_mut().unwrap();
     let out = || vec![KeyMatch::Exact(Value::from(u64::from(OUT)))];
     let us = |seconds: f64| fixed(seconds * 1e6);
-    let ramp = [us(MIN_TH_S), us(RANGE_S), (ONE / (RANGE_S * 1e6)) as u64];
+    let slope = if ramp.range_us == 0 { 0 } else { (ONE / f64::from(ramp.range_us)) as u64 };
+    let ramp = [ramp.min_th_us.into(), ramp.range_us.into(), slope];
     let controller = [us(TARGET_S), us(T_UPDATE_S), gain(ALPHA), gain(BETA)];
     insert(switch, "AlsIngress.dual.dualpi2_ports", out(), "AlsIngress.dual.classify", &[]);
     insert(switch, "AlsEgress.dual.dualpi2_parameters", out(), "AlsEgress.dual.set_dualpi2", &[&controller[..], &ramp[..]].concat());
@@ -272,8 +284,8 @@ fn gain(per_second: f64) -> u64 {
     fixed(per_second * ONE / 1e6)
 }
 
-fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], codes: &[u8]) -> Vec<Fate> {
-    let mut device = device(program);
+fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], codes: &[u8], ramp: Ramp) -> Vec<Fate> {
+    let mut device = device(program, ramp);
     let frames = [0, 1, 2].map(|code| capable(ipv4_frame(0x0a00_0002), code));
     let mut sent: Vec<(PortId, Nanos, Vec<u8>)> = Vec::new();
     for (number, (&now, &code)) in arrivals.iter().zip(codes).enumerate() {
@@ -293,17 +305,18 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], codes: &[u8]) -> Vec<Fate> 
     fates
 }
 
-/// A load, its arrivals, and their ECN fields.
-fn cases() -> Vec<(String, Vec<Nanos>, Vec<u8>)> {
+/// A load, its arrivals, their ECN fields, and a ramp.
+fn cases() -> Vec<(String, Vec<Nanos>, Vec<u8>, Ramp)> {
     let mut random = Random(9332);
     let mut cases = Vec::new();
     for (name, arrivals) in loads(&mut random) {
         // The switch's clock counts microseconds.
         let arrivals: Vec<Nanos> = arrivals.iter().map(|at| at / 1000 * 1000).collect();
         let of = |code: &dyn Fn(usize) -> u8| (0..arrivals.len()).map(code).collect::<Vec<u8>>();
-        cases.push((format!("{name}, no ECN"), arrivals.clone(), of(&|_| NOT_ECT)));
-        cases.push((format!("{name}, all three"), arrivals.clone(), of(&|number| code(number, true))));
-        cases.push((format!("{name}, ECT(1) alone"), arrivals.clone(), of(&|_| 1)));
+        cases.push((format!("{name}, no ECN"), arrivals.clone(), of(&|_| NOT_ECT), RAMP));
+        cases.push((format!("{name}, all three"), arrivals.clone(), of(&|number| code(number, true)), RAMP));
+        cases.push((format!("{name}, all three, step"), arrivals.clone(), of(&|number| code(number, true)), STEP));
+        cases.push((format!("{name}, ECT(1) alone"), arrivals.clone(), of(&|_| 1), RAMP));
     }
     cases
 }
@@ -313,12 +326,12 @@ fn dualpi2_in_p4_follows_the_rfc() {
     let program = compiled(&["PI2", "DUALPI2"]);
     let mut failures = Vec::new();
     println!("{:28} {:>6} {:>33} {:>33} {:>31}", "load", "apart", "drops L, C: text, P4", "marks L, C: text, P4", "wait ms L, C: text, P4");
-    for (name, arrivals, codes) in cases() {
-        let p4 = in_p4(&program, &arrivals, &codes);
+    for (name, arrivals, codes, ramp) in cases() {
+        let p4 = in_p4(&program, &arrivals, &codes, ramp);
         let held = [ALPHA, BETA].map(|per_second| gain(per_second) as f64 * 1e6 / ONE);
-        let alike = by_text(&arrivals, &codes, held, Updates::Departures { instants: Instants::default(), delays: [0.0; 2] });
+        let alike = by_text(&arrivals, &codes, held, ramp, Updates::Departures { instants: Instants::default(), delays: [0.0; 2] });
         let apart = alike.iter().zip(&p4).filter(|(text, p4)| text != p4).count();
-        let text = by_text(&arrivals, &codes, [ALPHA, BETA], Updates::Timer { next: arrivals[0] + (T_UPDATE_S * 1e9) as Nanos });
+        let text = by_text(&arrivals, &codes, [ALPHA, BETA], ramp, Updates::Timer { next: arrivals[0] + (T_UPDATE_S * 1e9) as Nanos });
         let (text, p4) = (Outcome::new(&text, &codes), Outcome::new(&p4, &codes));
         println!(
             "{name:28} {apart:6} {:7} {:7} | {:7} {:7} {:7} {:7} | {:7} {:7} {:7.3} {:7.3} | {:7.3} {:7.3}",
@@ -358,8 +371,8 @@ fn an_overloaded_low_latency_queue_is_kept_at_the_classic_target() {
     // 12 Mb/s of ECT(1) that answers to nothing, for 60 s
     let arrivals: Vec<Nanos> = (0..90_000).map(|number| 1_000_000 + number * SERVICE / 12 * 10).collect();
     let codes = vec![1; arrivals.len()];
-    let text = by_text(&arrivals, &codes, [ALPHA, BETA], Updates::Timer { next: 16_000_000 });
-    let p4 = in_p4(&compiled(&["PI2", "DUALPI2"]), &arrivals, &codes);
+    let text = by_text(&arrivals, &codes, [ALPHA, BETA], RAMP, Updates::Timer { next: 16_000_000 });
+    let p4 = in_p4(&compiled(&["PI2", "DUALPI2"]), &arrivals, &codes, RAMP);
     for (side, fates) in [("text", &text), ("P4", &p4)] {
         let settled = Outcome::new(&fates[15_000..], &codes[15_000..]);
         println!("{side}: {settled:?}");
