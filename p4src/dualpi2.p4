@@ -7,7 +7,7 @@
 //   delay  <- max(L's, C's)    each: the sojourn of the queue's last packet, 0 if it left nothing behind [figure 8, line 2a]
 //   native <- 0 | (sojourn - least) / range | 1    0 for a packet that leaves nothing behind [figure 5; figure 7, lines 5a to 5d]
 //   L: mark by max(native, 2 p'); from p' = 1/2 on (overload) drop by p'^2, and mark all others [lines 4b to 8i]
-//   C: drop by p'^2, or mark ECT(0); in overload drop both [lines 11 to 16]. ECT(1) that is in C (multicast) is marked by 2 p' [sec 2.5.1.1]
+//   C: drop by p'^2, or mark ECT(0); in overload drop both [lines 11 to 16]. ECT(1) in C (multicast) is treated as L [sec 2.5.1.1]
 //
 // "By" a likelihood is recur(): the likelihoods add up, and each time that their sum exceeds 1 it loses 1 and the event happens. It needs no
 // random numbers, and each event comes as soon as it may. One sum is of each queue. 2 p' is at most 1.
@@ -115,8 +115,9 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                 if (hdr.ipv4.isValid()) {
                     code = hdr.ipv4.diffserv[1:0];
                 }
+                bool scalable = code != 0 && (low_latency || code == 1 || code == 3);
                 bit<64> likelihood = (bit<64>)(((bit<96>)p * (bit<96>)p) >> PI2_UNIT_BITS);
-                if (code[0:0] == 1 && !overload) {
+                if (scalable && !overload) {
                     likelihood = p << 1;
                     if (low_latency && standard_metadata.deq_qdepth != 0 && sojourn >= least) {
                         bit<64> native = PI2_ONE;
@@ -133,7 +134,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                 if (happens && (code == 0 || overload)) {
                     mark_to_drop(standard_metadata);
                     drops.count(index);
-                } else if (code != 3 && ((happens && code != 0) || (overload && code == 1))) {
+                } else if (code != 3 && (happens || (overload && scalable))) {
                     hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
                     marks.count(index);
                 }

@@ -96,7 +96,7 @@ _MAX_GAIN = 15.0
 
 @dataclass(frozen=True)
 class Pie:
-    """PIE of a queue (RFC 8033): arrivals are dropped with a probability that a controller of the queue's delay sets.
+    """PIE of a queue [RFC 8033]: arrivals are dropped with a probability that a controller of the queue's delay sets.
 
     target_s: in [1e-5, 1]. update_s: between updates of the probability, in [0.001, 1]. alpha, beta: gains of the delay's distance from the
     target and of its growth, per second, in [0.002, 15]. burst_s: how long a queue that was idle may grow without drops, in [0, 1000]. The
@@ -174,7 +174,7 @@ def check_controller(name: str, target_s: float, update_s: float, alpha: float, 
 
 @dataclass(frozen=True)
 class Step:
-    """Step marking of a queue (RFC 8257 section 3.1): packets of an ECN-capable transport are marked, none is dropped.
+    """Step marking of a queue [RFC 8257 sec 3.1]: packets of an ECN-capable transport are marked, none is dropped.
 
     threshold_s: a packet is marked that waited longer, in [0, 1000]; 0.001 where neither is given. threshold_packets: and one that met so many
     waiting packets (K), in [1, 2^31).
