@@ -48,7 +48,18 @@ PI2_MARKS = ("AlsIngress.pi2.decision.marks", "AlsEgress.pi2.decision.marks")
 PI2_DROPS = ("AlsIngress.pi2.decision.drops", "AlsEgress.pi2.decision.drops")
 DUALPI2_MARKS, DUALPI2_DROPS = ("AlsEgress.dual.marks",), ("AlsEgress.dual.drops",)
 STEP_MARKS = ("AlsEgress.step.marks",)
-_FURTHER = (*RED_MARKS, *CODEL_MARKS, *CODEL_DROPS, *PIE_MARKS, *PIE_DROPS, *PI2_MARKS, *PI2_DROPS, *DUALPI2_MARKS, *DUALPI2_DROPS, *STEP_MARKS)
+_FURTHER = (
+    *RED_MARKS,
+    *CODEL_MARKS,
+    *CODEL_DROPS,
+    *PIE_MARKS,
+    *PIE_DROPS,
+    *PI2_MARKS,
+    *PI2_DROPS,
+    *DUALPI2_MARKS,
+    *DUALPI2_DROPS,
+    *STEP_MARKS,
+)
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
