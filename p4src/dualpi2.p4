@@ -61,7 +61,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
     bit<32> alpha = 0;
     bit<32> beta = 0;
     bit<32> least = 0;
-    bit<32> range = 0;
+    bit<32> width = 0;
     bit<64> slope = 0;
 
     // The slope is 1 / range; a range of 0 makes the ramp a step.
@@ -73,7 +73,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
         alpha = alpha_per_us;
         beta = beta_per_us;
         least = least_us;
-        range = range_us;
+        width = range_us;
         slope = slope_per_us;
     }
 
@@ -121,7 +121,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                     likelihood = p << 1;
                     if (low_latency && standard_metadata.deq_qdepth != 0 && sojourn >= least) {
                         bit<64> native = PI2_ONE;
-                        if (sojourn - least < range) {
+                        if (sojourn - least < width) {
                             native = (bit<64>)(sojourn - least) * slope;
                         }
                         if (native > likelihood) {
