@@ -116,7 +116,10 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                     code = hdr.ipv4.diffserv[1:0];
                 }
                 bool scalable = code != 0 && (low_latency || code == 1 || code == 3);
-                bit<64> likelihood = (bit<64>)(((bit<96>)p * (bit<96>)p) >> PI2_UNIT_BITS);
+                // p'^2 of two halves, so that products have 64 bits at most; only the result is rounded.
+                bit<64> high = p >> 24;
+                bit<64> low = p & 0xFFFFFF;
+                bit<64> likelihood = high * high + (((high * low << 1) + (low * low >> 24)) >> 24);
                 if (scalable && !overload) {
                     likelihood = p << 1;
                     if (low_latency && standard_metadata.deq_qdepth != 0 && sojourn >= least) {
