@@ -75,8 +75,8 @@ class Red:
 class Codel:
     """CoDel of a queue [RFC 8289]: packets are dropped while all of them wait longer than a target for an interval.
 
-    target_s: in [1e-6, interval_s). interval_s: about the longest round trip, at most 1000. The defaults: [RFC 8289 sec 4.3] and [RFC 8289 sec 4.2]. ecn: packets of
-    an ECN-capable transport are marked instead of dropped.
+    target_s: in [1e-6, interval_s). interval_s: about the longest round trip, at most 1000. The defaults: [RFC 8289 sec 4.3] and
+    [RFC 8289 sec 4.2]. ecn: packets of an ECN-capable transport are marked instead of dropped.
     """
 
     target_s: float = 0.005
@@ -100,7 +100,8 @@ class Pie:
 
     target_s: in [1e-5, 1]. update_s: between updates of the probability, in [0.001, 1]. alpha, beta: gains of the delay's distance from the
     target and of its growth, per second, in [0.002, 15]. burst_s: how long a queue that was idle may grow without drops, in [0, 1000]. The
-    defaults: [RFC 8033 sec 4.2] (target), [RFC 8033 sec 4.4] (burst), [RFC 8033 sec A] (gains). ecn: packets of an ECN-capable transport are marked instead of dropped, while the probability is below 0.1.
+    defaults: [RFC 8033 sec 4.2] (target), [RFC 8033 sec 4.4] (burst), [RFC 8033 sec A] (gains). ecn: packets of an ECN-capable transport
+    are marked instead of dropped, while the probability is below 0.1.
     """
 
     target_s: float = 0.015
@@ -141,7 +142,7 @@ class Dualpi2:
     target_s, update_s, alpha, beta: of the controller, ranges as for PIE; the defaults are those of the reference implementation
     [RFC 9332 sec A.1], whose update interval is a multiple of 4 ms. Packets of ECT(0) are marked instead of dropped, except in overload.
     min_threshold_s, range_s: low-latency packets are marked, with a likelihood that grows from 0 to 1, from a waiting time of the first on, over
-    the second [RFC 9332 sec A.1, figure 5]; both in [0, 1000]; a range of 0 is a step. shift_s: a low-latency packet goes first unless a
+    the second [RFC 9332 sec A.1] figure 5; both in [0, 1000]; a range of 0 is a step. shift_s: a low-latency packet goes first unless a
     Classic one has waited so much longer, in [0, 1000]: the time-shifted FIFO, 50 ms for the Internet [RFC 9332 sec A.2].
     """
 

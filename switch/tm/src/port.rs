@@ -30,7 +30,7 @@ pub struct PortConfig {
     /// Number of priority queues, 1..=[`MAX_PRIORITIES`]; the highest index is served first.
     pub priorities: usize,
     /// `None`: strict priority. Otherwise a packet counts as having waited this much longer for each step of its priority, and of the first
-    /// packets of the queues the one that waited longest goes: RFC 9332's time-shifted FIFO (section 4.2.1), in which no queue starves.
+    /// packets of the queues the one that waited longest goes: the time-shifted FIFO of [RFC 9332 sec 4.2.2], in which no queue starves.
     pub time_shift: Option<Nanos>,
     /// Bytes added to each frame on the link (24: Ethernet's preamble, FCS and inter-frame gap), or taken away (-14: the rate counts
     /// datagrams without Ethernet's header).
