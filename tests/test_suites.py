@@ -224,6 +224,14 @@ def test_congestion_varies_as_in_8_2_5() -> None:
     ]
 
 
+def test_capacity_of_8_2_6_changes_each_20_s_and_each_100_ms() -> None:
+    assert [(c.at_s, c.rate_bps) for c, *_ in aqm("8.2.6").changes] == [(20, 1e7), (40, 1e8), (60, 1e7)]
+    node, number = aqm("8.2.6-2").bottleneck
+    trace = next(p.trace for p in aqm("8.2.6-2").topology.ports()[node] if p.number == number)
+    assert trace is not None and {round(rate) for _, rate in trace.means_bps(0.1, 80.0)} == {10_000_000, 100_000_000}
+    assert {round(rate) for _, rate in trace.means_bps(1.0, 80.0)} == {55_000_000}
+
+
 def test_scenarios_of_rfc7928_section_5() -> None:
     """5.1.1: one flow, initial window of 3. 5.1.2: a long flow, then a file of 10 to 100 packets. 5.2: CUBIC alone. 5.3: UDP above capacity, alone; UDP of
     half to all of it beside one TCP."""
@@ -238,6 +246,8 @@ def test_scenarios_of_rfc7928_section_5() -> None:
         assert [f.kind for f in aqm("5.2", kind).flows] == ["tcp-cubic"]
     (udp,) = aqm("5.3-1").flows
     assert udp.kind == "cbr" and udp.settings.parameters.rate_bps > bottleneck(aqm("5.3-1")).rate_bps
+    assert {f.sender for f in aqm("9.2").flows if f.name.startswith("tested-back")} <= {f"h{n}" for n in range(17, 33)}
+    assert {f.kind for f in aqm("9.1").flows} == {"tcp-sack", "cbr", "nada"}
     _, beside = aqm("5.3-2").flows
     assert 0.5 < beside.settings.parameters.rate_bps / 1e6 <= 1
 
@@ -310,10 +320,10 @@ def test_figures_of_constant_flows() -> None:
 
 
 def test_the_wait_of_tcp_is_that_of_the_queue() -> None:
-    """On average 2 datagrams of 1000 bytes wait for a link of 2 Mb/s: 8 ms."""
+    """On average 2 packets wait, and 250 leave each second: 8 ms, whatever their sizes and the link's use."""
     given = records([1e6, 1e6], 0.0)
-    settings = dataclasses.replace(aqm("8.2.2").flows[0].settings, packet_bytes=1000)
-    links = {key: dataclasses.replace(link, queue=steps(2.0)) for key, link in given.links.items()}
+    settings = aqm("8.2.2").flows[0].settings
+    links = {key: dataclasses.replace(link, queue=steps(2.0), packets=steps(250.0)) for key, link in given.links.items()}
     tcp = [
         dataclasses.replace(r, flow=dataclasses.replace(r.flow, name=f"tested-{n}", settings=settings)) for n, r in enumerate(given.flows)
     ]

@@ -95,7 +95,7 @@ class FlowRecord:
 @dataclass(frozen=True)
 class LinkRecord:
     """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them, of a frame that is
-    being sent the part that has left; empty where nobody recorded them. queue: packets
+    being sent the part that has left; empty where nobody recorded them. packets: of them, empty likewise. queue: packets
     waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that RED marked; None where
     it does not mark."""
 
@@ -106,6 +106,7 @@ class LinkRecord:
     drops: dict[str, Steps]
     rates_bps: list[tuple[float, float]]
     marks: Steps | None = None
+    packets: Steps = Steps.of([], [])
 
     def rate_at(self, time_s: float) -> float:
         """Of the link at an instant, in bit/s."""
@@ -237,6 +238,7 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         {**others, **drops, **held},
         rates,
         marks,
+        Steps(times, rows["tx_packets"].astype(float)),
     )
 
 

@@ -50,14 +50,14 @@ def _rates(judged: Judged) -> Iterator[tuple[Any, ...]]:
 
 
 def _links(judged: Judged) -> Iterator[tuple[Any, ...]]:
-    """queue_s: the mean queue by the capacity, with datagrams of a full packet."""
+    """queue_s: the time that the mean queue takes to leave at the capacity, with the run's mean packet."""
     edges = _edges(judged)
-    measured = [f for f in judged.records.flows if media.is_measured(f)]
     for name in dict.fromkeys(phase.link for phase in judged.phases):
         link = next(link for link in judged.records.links.values() if link.name == name)
         capacity = np.diff(link.capacity_bits().at(edges)) / media.BIN_S
         used = 8 * np.diff(link.transmitted_bytes.at(edges)) / media.BIN_S / capacity
         queue = np.full(len(used), math.nan) if link.queue is None else np.diff(link.queue.at(edges)) / media.BIN_S
-        bits = media.queued_bits(link, measured)
+        sent = link.packets.over(0.0, float(edges[-1]))
+        bits = 8 * link.transmitted_bytes.over(0.0, float(edges[-1])) / sent if sent > 0 else math.nan
         for time_s, rate, part, packets in zip(edges[1:].tolist(), capacity.tolist(), used.tolist(), queue.tolist()):
             yield name, time_s, rate, part, packets, packets * bits / rate

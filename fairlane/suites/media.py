@@ -25,7 +25,7 @@ from fairlane.results.frames import Frame
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.studies.measures import coefficient_of_variation
 from fairlane.topologies import addressing
-from fairlane.topologies.model import ETHERNET_BYTES, Port
+from fairlane.topologies.model import Port
 
 BIN_S = 0.2
 """Rates are of each 200 ms [RFC 8868 sec 3]."""
@@ -74,7 +74,7 @@ class Phase:
 
 def is_name_of_tested(name: str, is_algorithm: bool) -> bool:
     """Whether a flow is of the sender that the suite tests: any algorithm's but audio and "unresponsive" ones, and of TCP those named "tested"."""
-    return name.startswith("tested") or (is_algorithm and not name.startswith(("unresponsive", "audio", "measured")))
+    return name.startswith("tested") or (is_algorithm and not name.startswith(("unresponsive", "audio", "measured", "beside")))
 
 
 def is_short(record: FlowRecord) -> bool:
@@ -142,16 +142,11 @@ def _mean_delay_s(record: FlowRecord, start_s: float, end_s: float) -> float:
     return record.delay.over(start_s, end_s) / packets if packets > 0 else math.nan
 
 
-def queued_bits(link: LinkRecord, tested: Sequence[FlowRecord]) -> float:
-    """Of a full packet in a queue, as the link's rate counts them."""
-    return 8.0 * (tested[0].flow.settings.packet_bytes + ETHERNET_BYTES - link.port.link.uncounted_bytes)
-
-
-def _waiting_s(link: LinkRecord, tested: Sequence[FlowRecord], start_s: float, end_s: float, capacity_bps: float) -> float:
-    """Mean wait in the bottleneck's queue, by its mean length: what there is of TCP, whose receivers measure no delay."""
-    if link.queue is None or not tested:
-        return math.nan
-    return link.queue.over(start_s, end_s) / (end_s - start_s) * queued_bits(link, tested) / capacity_bps
+def _waiting_s(link: LinkRecord, start_s: float, end_s: float) -> float:
+    """Mean wait in the bottleneck's queue by Little's law, its mean length over the rate of packets that leave: what there is of TCP, whose receivers measure no
+    delay."""
+    packets = link.packets.over(start_s, end_s)
+    return link.queue.over(start_s, end_s) / packets if link.queue is not None and packets > 0 else math.nan
 
 
 def _rate_bps(record: FlowRecord, start_s: float, end_s: float) -> float:
@@ -222,7 +217,7 @@ def _phase(
     total_bps = sum(_rate_bps(f, half_s, end_s) for f in everyone)
     timed = [f for f in media if isinstance(f.flow.settings, AlgorithmSettings)]
     delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, capacity_bps, half_s, end_s) for f in timed]
-    known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, media, half_s, end_s, capacity_bps)]
+    known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, half_s, end_s)]
     sent = sum(f.sent.over(half_s, end_s) for f in media)
     tcp_bps = [rates[f.flow.name] for f in flows if _is_tcp(f) and not is_measured(f)]
     return Phase(
@@ -256,7 +251,9 @@ def phases(series: Series) -> list[Phase]:
     for key in dict.fromkeys(_trunk(series, f) for f in series.flows if is_measured(f)):
         crossing = [f for f in series.flows if _trunk(series, f) == key]
         long = [f for f in crossing if _is_long(f)]
-        edges = {0.0, duration_s, *(t for t, _ in series.links[key].rates_bps)}
+        # Of a trace the rates are means of each interval: equal ones are no change.
+        rates = itertools.pairwise(series.links[key].rates_bps)
+        edges = {0.0, duration_s, *(t for (_, before), (t, after) in rates if not math.isclose(before, after))}
         edges |= {t for f in long for t in (f.flow.start_s, f.flow.stop_s) if t is not None}
         ends = [f.active[1] for f in crossing if is_short(f) and f.active is not None]
         edges |= {max(ends)} if ends and not any(f.flow.name.startswith("tested") for f in crossing) else set()
