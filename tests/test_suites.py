@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import itertools
 import json
 import math
 from pathlib import Path
@@ -158,6 +159,8 @@ def test_short_flows_of_5_7() -> None:
     assert len(sizes) == 10 and min(sizes) == 30_000 and max(sizes) == 50_000
     assert len({f.sender for f in short if f.start_s == 0.0}) == 2 and len({f.sender for f in short}) == 10
     assert max(f.start_s for f in short) < 240
+    off = [b - a - 1 for n in range(3, 13) for a, b in itertools.pairwise(f.start_s for f in short if f.sender == f"h{n}")]
+    assert min(off) >= 0 and np.mean(off) == pytest.approx(10, rel=0.2) and np.std(off) == pytest.approx(10, rel=0.25)  # [RFC 8868 sec 5.1]
 
 
 @pytest.mark.parametrize(
@@ -449,6 +452,11 @@ def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert float(rows[0]["time_s"]) == 0.2 and 490 <= len(rows) <= 500
     received = sum(0.2 * float(row["receiving_bps"]) for row in rows) / 8
     assert received == pytest.approx(data["cases"][0]["figures"]["flows"][0]["received_bytes"], rel=0.01)
+    with open(tmp_path / "nada/links.csv", newline="") as file:
+        links = [row for row in csv.DictReader(file) if row["case"] == "5.1"]
+    assert [float(links[n]["capacity_bps"]) for n in (0, 200, 300, 400)] == [1e6, 2.5e6, 0.6e6, 1e6] and len(links) == 500
+    carried = sum(0.2 * float(row["utilisation"]) * float(row["capacity_bps"]) for row in links) / 8
+    assert carried == pytest.approx(sum(flow["received_bytes"] for flow in data["cases"][0]["figures"]["flows"]), rel=0.01)
     page = (tmp_path / "nada/index.html").read_text()
     assert page.count("<svg") == 4 and "5.4: media flows of one algorithm" in page
     assert "src=" not in page and "<link" not in page

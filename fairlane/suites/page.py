@@ -53,14 +53,14 @@ def _rates(axes: Any, judged: Judged) -> None:
         times = [*(t for t, _ in link.rates_bps), records.experiment.duration_s]
         rates = [rate / 1e6 for _, rate in link.rates_bps]
         axes.step(times, [*rates, rates[-1]], where="post", color=palette.SHARE, linewidth=0.8, label=f"capacity {name}")
-    shown = [f for f in records.flows if not media.is_short(f)][:_MOST_LINES]
+    long = [f for f in records.flows if not media.is_short(f)]
+    shown, rest = long[:_MOST_LINES], [*long[_MOST_LINES:], *filter(media.is_short, records.flows)]
     for number, flow in enumerate(shown):
         colour = palette.OTHERS[number % len(palette.OTHERS)]
         axes.plot(edges[1:], 8e-6 * np.diff(flow.received.at(edges)) / _SECOND_S, color=colour, linewidth=1.1, label=flow.flow.name)
-    short = [f for f in records.flows if media.is_short(f)]
-    if short:
-        sums = np.sum([np.diff(f.received.at(edges)) for f in short], axis=0)
-        axes.plot(edges[1:], 8e-6 * sums / _SECOND_S, color="0.6", linewidth=0.9, label=f"{len(short)} short TCP flows")
+    if rest:
+        sums = np.sum([np.diff(f.received.at(edges)) for f in rest], axis=0)
+        axes.plot(edges[1:], 8e-6 * sums / _SECOND_S, color="0.6", linewidth=0.9, label=f"{len(rest)} more flows")
     axes.set_xlim(0, records.experiment.duration_s)
     axes.set_ylim(0, None)
     axes.set_ylabel("received, Mb/s")
