@@ -68,7 +68,7 @@ def _table(judged: list[Judged]) -> Table:
             f"{1000 * f['most_queueing_s']:.0f}",
             f"{100 * f['most_loss']:.2f}",
             f"{f['lowest_share']:.2f} to {f['highest_share']:.2f}",
-            "–" if math.isnan(f["highest_ratio_20s"]) else f"{f['highest_ratio_20s']:.2f}",
+            "–" if math.isnan(f["lowest_ratio_20s"]) else f"{f['lowest_ratio_20s']:.2f}",
         )
         table.add_row(j.case.suite.case, "yes" if j.passes else "NO", *cells)
     return table

@@ -45,7 +45,7 @@ class Phase:
     """One direction of the bottleneck between two changes. link: "s1->s2". Rates in bit/s of IPv4 datagrams, of its second half, but
     convergence_s, which is since its beginning. available_bps: what the media could use of the capacity; shares: each long flow's rate over
     its max-min fair share, media limited by their own highest rate; use: of available_bps, by media; total_use: of the capacity, by all.
-    lowest_bps: the least mean of a media flow in 20 s, or in the second half where that is shorter. ratios: highest rate over lowest of two media flows, most over
+    lowest_bps: the least mean of a media flow in 20 s, or in the second half where that is shorter. ratios: lowest rate over highest of two media flows, least over
     intervals of 1, 5 and 20 s; not a number with one flow. cross_ratio: mean rate of a media flow over that of a long TCP flow. swings: oscillations of the media's
     sending rates. feedback: bytes that come back for each byte of media; not a number beside TCP, whose acknowledgements are not told apart. after_cross: short
     TCP flows have ended before."""
@@ -174,12 +174,12 @@ def _rates(flows: Sequence[FlowRecord], edges: np.ndarray) -> np.ndarray:
 
 
 def ratio_of_flows(flows: Sequence[FlowRecord], start_s: float, end_s: float, length_s: float) -> float:
-    """Highest rate over lowest of two flows in the same interval, most over intervals; infinite when one receives nothing."""
+    """Lowest rate over highest of two flows in the same interval, least over intervals: 1 is fair, 0 is a flow that receives nothing."""
     if len(flows) < 2:
         return math.nan
     rates = _rates(flows, _intervals(start_s, end_s, length_s))
     least, most = rates.min(axis=0), rates.max(axis=0)
-    return float(np.max(np.divide(most, least, out=np.full(len(most), math.inf), where=least > 0)))
+    return float(np.min(np.divide(least, most, out=np.zeros(len(most)), where=most > 0)))
 
 
 def swings(sent_bytes: Steps, start_s: float, end_s: float) -> int:
@@ -341,7 +341,7 @@ def totals(found: Sequence[Phase], flows: Sequence[FlowRecord] = (), reference: 
         "longest_convergence_s": -least([-phase.convergence_s for phase in found]),
         "lowest_media_bps": least([phase.lowest_bps for phase in found]),
         "use_after_cross": least([phase.use for phase in found if phase.after_cross]),
-        **{f"highest_ratio_{s:g}s": -least([-phase.ratios[f"{s:g} s"] for phase in several]) for s in SCALES_S},
+        **{f"lowest_ratio_{s:g}s": least([phase.ratios[f"{s:g} s"] for phase in several]) for s in SCALES_S},
         "lowest_cross_ratio": least([phase.cross_ratio for phase in found if phase.tcp_shares]),
         "highest_cross_ratio": -least([-phase.cross_ratio for phase in found if phase.tcp_shares]),
         "most_swings": -least([-phase.swings for phase in found]),

@@ -69,7 +69,7 @@ def _rates(axes: Any, judged: Judged) -> None:
 def _delays(axes: Any, judged: Judged) -> None:
     records = judged.records
     edges = np.arange(0.0, records.experiment.duration_s + 1e-9, _SECOND_S)
-    for number, flow in enumerate(f for f in records.flows if media.is_measured(f)):
+    for number, flow in enumerate([f for f in records.flows if media.is_measured(f)][:_MOST_LINES]):
         packets = np.diff(flow.packets.at(edges))
         means = np.where(packets > 0, np.diff(flow.delay.at(edges)) / np.maximum(packets, 1e-9), math.nan)
         colour = palette.OTHERS[number % len(palette.OTHERS)]
