@@ -369,6 +369,7 @@ def test_swings_are_between_watermarks_within_half_a_second() -> None:
     back each 2 s. With 1 s between the marks a change is no oscillation."""
     assert media.swings(moving([0.2e6, 2e6] * 10, 1.0), 0.0, 20.0) == 0
     assert media.swings(moving(([0.1e6] * 9 + [4e6]) * 5, 0.2), 0.0, 10.0) == 9
+    assert math.isnan(media.swings(Steps.of([], []), 0.0, 10.0))
     assert media.swings(moving(([0.1e6] * 9 + [0.4e6] * 5 + [4e6] + [0.4e6] * 5) * 5, 0.2), 0.0, 20.0) == 0
 
 
@@ -395,6 +396,8 @@ def test_degradation_is_beside_the_same_phase_of_the_reference() -> None:
     phases, reference = (media.phases(records(bps, 0.06)) for bps in ([0.6e6, 0.3e6], [0.8e6, 0.4e6]))
     assert media.totals(phases, reference=reference)["least_of_reference"] == pytest.approx(0.75)
     assert math.isnan(media.totals(phases)["least_of_reference"])
+    longer = [dataclasses.replace(phase, end_s=120.0) for phase in reference]
+    assert math.isnan(media.totals(phases, reference=longer)["least_of_reference"])  # other halves are compared with nothing
 
 
 def test_a_rate_converges_when_it_stays_near_its_end() -> None:

@@ -1,7 +1,7 @@
 """Figures of the measured flows over a changing link: the metrics of each flow [RFC 8868 sec 3], and the figures of each phase of a case.
 
-Measured are rate-adaptation algorithms' flows but "audio" and "unresponsive" ones, and, by suites of queues, flows with names that begin with "tested" or
-"measured"; `media` below means either.
+Measured are rate-adaptation algorithms' flows but those whose names begin with "audio", "unresponsive" or "beside", and, by suites of queues, flows with names
+that begin with "tested" or "measured"; `media` below means either.
 
 A phase is a time in which neither the capacity of a direction nor the set of its long flows changes ("static periods" [RFC 8868 sec 3]); its figures are over
 its second half, when flows should have converged. Short TCP flows have no share and begin no phase; the end of the last one does, so that recovery from them
@@ -67,13 +67,13 @@ class Phase:
     lowest_bps: float
     ratios: dict[str, float]
     cross_ratio: float
-    swings: int
+    swings: float
     feedback: float
     after_cross: bool
 
 
 def is_name_of_tested(name: str, is_algorithm: bool) -> bool:
-    """Whether a flow is of the sender that the suite tests: any algorithm's but audio and "unresponsive" ones, and of TCP those named "tested"."""
+    """Whether a flow is of the sender that the suite tests: any algorithm's but those of the case's own names, and of TCP those named "tested"."""
     return name.startswith("tested") or (is_algorithm and not name.startswith(("unresponsive", "audio", "measured", "beside")))
 
 
@@ -182,14 +182,16 @@ def ratio_of_flows(flows: Sequence[FlowRecord], start_s: float, end_s: float, le
     return float(np.min(np.divide(least, most, out=np.zeros(len(most)), where=most > 0)))
 
 
-def swings(sent_bytes: Steps, start_s: float, end_s: float) -> int:
-    """Oscillations of a sending rate: how often it goes from one watermark to the other within `SWING_S`."""
+def swings(sent_bytes: Steps, start_s: float, end_s: float) -> float:
+    """Oscillations of a sending rate: how often it goes from one watermark to the other within `SWING_S`; not a number where nobody recorded it."""
+    if len(sent_bytes.times_s) == 0:
+        return math.nan
     edges = np.arange(start_s, end_s + 1e-9, BIN_S)
     rates = np.diff(sent_bytes.at(edges))
     side = np.where(rates >= SWING_HIGH * rates.mean(), 1, np.where(rates <= SWING_LOW * rates.mean(), -1, 0))
     (beyond,) = np.nonzero(side)
     near = np.diff(beyond) * BIN_S <= SWING_S
-    return int(np.count_nonzero(near & (np.diff(side[beyond]) != 0)))
+    return float(np.count_nonzero(near & (np.diff(side[beyond]) != 0)))
 
 
 def _feedback(series: Series, link: LinkRecord, flows: Sequence[FlowRecord], start_s: float, end_s: float) -> float:
@@ -317,8 +319,8 @@ def frame_figures(shown: Sequence[Frame] | None) -> dict[str, Any]:
 
 def of_reference(found: Sequence[Phase], reference: Sequence[Phase]) -> float:
     """Media's rate over that of the same phase in another run, least over the phases that both have."""
-    rates = {(phase.link, phase.start_s): phase.media_bps for phase in reference}
-    return min((p.media_bps / rates[key] for p in found if rates.get(key := (p.link, p.start_s), 0.0) > 0), default=math.nan)
+    rates = {(phase.link, phase.start_s, phase.end_s): phase.media_bps for phase in reference}
+    return min((p.media_bps / rates[key] for p in found if rates.get(key := (p.link, p.start_s, p.end_s), 0.0) > 0), default=math.nan)
 
 
 def totals(found: Sequence[Phase], flows: Sequence[FlowRecord] = (), reference: Sequence[Phase] = ()) -> dict[str, float]:
