@@ -373,6 +373,17 @@ def test_swings_are_between_watermarks_within_half_a_second() -> None:
     assert media.swings(moving(([0.1e6] * 9 + [0.4e6] * 5 + [4e6] + [0.4e6] * 5) * 5, 0.2), 0.0, 20.0) == 0
 
 
+def test_synchronization_is_the_part_of_flows_that_lose_together() -> None:
+    """Of 0.2 s each: the first loses in two intervals, the second in one of them: (1/2 + 2/2) / 2. A flow alone, and flows without loss, have none."""
+    base = records([1e6, 1e6], 0.06).flows
+    first, second = (
+        dataclasses.replace(f, lost=Steps(0.2 * np.arange(6), np.array(sums, dtype=float)))
+        for f, sums in zip(base, ([0, 1, 1, 4, 4, 4], [0, 0, 0, 2, 2, 2]))
+    )
+    assert media.synchronization([first, second], 0.0, 1.0) == pytest.approx(0.75)
+    assert math.isnan(media.synchronization([first], 0.0, 1.0)) and math.isnan(media.synchronization(base, 0.0, 1.0))
+
+
 def test_recovery_is_a_phase_after_the_last_file() -> None:
     """Media take half of their part until a file ends at 60 s, then all of it."""
     made = records([0.5e6, 0.5e6], 0.06)

@@ -47,8 +47,8 @@ class Phase:
     its max-min fair share, media limited by their own highest rate; use: of available_bps, by media; total_use: of the capacity, by all.
     lowest_bps: the least mean of a media flow in 20 s, or in the second half where that is shorter. ratios: lowest rate over highest of two media flows, least over
     intervals of 1, 5 and 20 s; not a number with one flow. cross_ratio: mean rate of a media flow over that of a long TCP flow. swings: oscillations of the media's
-    sending rates. feedback: bytes that come back for each byte of media; not a number beside TCP, whose acknowledgements are not told apart. after_cross: short
-    TCP flows have ended before."""
+    sending rates. feedback: bytes that come back for each byte of media; not a number beside TCP, whose acknowledgements are not told apart. synchronization: part of the media
+    flows that lose packets where any does. after_cross: short TCP flows have ended before."""
 
     link: str
     start_s: float
@@ -69,6 +69,7 @@ class Phase:
     cross_ratio: float
     swings: float
     feedback: float
+    synchronization: float
     after_cross: bool
 
 
@@ -194,6 +195,14 @@ def swings(sent_bytes: Steps, start_s: float, end_s: float) -> float:
     return float(np.count_nonzero(near & (np.diff(side[beyond]) != 0)))
 
 
+def synchronization(flows: Sequence[FlowRecord], start_s: float, end_s: float) -> float:
+    """The part of the flows that lose packets in an interval in which any does, mean over such intervals of `BIN_S`: the global synchronization ratio
+    [RFC 7928 sec 2.4]. Not a number with one flow, or without loss."""
+    losing = np.array([np.diff(f.lost.at(np.arange(start_s, end_s + 1e-9, BIN_S))) > 0 for f in flows])
+    events = losing[:, losing.any(axis=0)]
+    return float(events.mean()) if len(flows) > 1 and events.size else math.nan
+
+
 def _feedback(series: Series, link: LinkRecord, flows: Sequence[FlowRecord], start_s: float, end_s: float) -> float:
     """Bytes of the way back that are no flow's data, for each byte of data."""
     back = next((r for r in series.links.values() if (r.port.node, r.port.peer) == (link.port.peer, link.port.node)), None)
@@ -242,6 +251,7 @@ def _phase(
         media_bps / len(media) / fmean(tcp_bps) if tcp_bps and min(tcp_bps) > 0 else math.nan,
         sum(swings(f.sent_bytes, half_s, end_s) for f in media),
         _feedback(series, link, everyone, half_s, end_s),
+        synchronization(media, half_s, end_s),
         bool(short) and all(f.active is not None and f.active[1] <= start_s for f in short),
     )
 
