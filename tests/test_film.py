@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 from fairlane import probes
 from fairlane.cli import app
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
-from fairlane.films import carry_out, frames, pictures, quality
-from fairlane.films.frames import Frame, Quality
+from fairlane.films import carry_out, pictures, quality
 from fairlane.films.pictures import Film
 from fairlane.hosts import film as beside
 from fairlane.hosts.sources import Source
+from fairlane.results import frames
+from fairlane.results.frames import Frame, Quality
 
 has_switch = all(probes.program(name) for name in ("fairlane-switch", "fairlane-compile"))
 needs_gstreamer = pytest.mark.skipif(beside.missing() is not None, reason=f"needs GStreamer: {beside.missing()} is missing")

@@ -20,15 +20,15 @@ from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import flows, mininet_run, preflight, targets, virtual_fabric
 from fairlane.fabrics.interrupts import interruptible
-from fairlane.films import frames, page, pictures, quality
-from fairlane.films.frames import Quality
+from fairlane.films import page, pictures, quality
 from fairlane.films.model import Shown, Wanted
 from fairlane.films.pictures import Film
 from fairlane.hosts import film as beside
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.arguments import parse_rate
 from fairlane.inputs import located_toml, schema
-from fairlane.results import fidelity, made, result_folder
+from fairlane.results import fidelity, frames, made, result_folder
+from fairlane.results.frames import Quality
 
 FLOW = "film"
 PACKET_BYTES = 1000

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
-from fairlane.films.frames import Frame, Quality
 from fairlane.results import fidelity
+from fairlane.results.frames import Frame, Quality
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.image import imread as read_image
 
-from fairlane.films import frames, model, pictures
+from fairlane.films import model, pictures
 from fairlane.films.model import Shown, Wanted
 from fairlane.films.pictures import Film
-from fairlane.results import compare, fidelity, palette, result_folder
+from fairlane.results import compare, fidelity, frames, palette, result_folder
 from fairlane.studies.page import environment
 
 DATA, PAGE, VIDEO = "film.json", "index.html", "side-by-side.mp4"

@@ -15,9 +15,9 @@ import numpy as np
 
 from fairlane.errors import RunFailed
 from fairlane.films import pictures
-from fairlane.films.frames import CLOCK_HZ, Frame, Quality
 from fairlane.films.pictures import Film
 from fairlane.hosts import film as beside
+from fairlane.results.frames import CLOCK_HZ, Frame, Quality
 
 _HEAD = struct.Struct(">II")
 

@@ -59,7 +59,7 @@ class FlowRecord:
     """One flow's sums. goodput: payload bytes at the receiver. sent, lost: packets. controls: (time, R_d) of each sender
     control packet that reached the receiver. active: from its first packet to its last, or until its file was complete; None when it never sent.
 
-    received: bytes of IPv4 datagrams at the receiver; TCP's without duplicates. packets: of them. late: packets that came more
+    sent_bytes: of IPv4 datagrams. received: bytes of IPv4 datagrams at the receiver; TCP's without duplicates. packets: of them. late: packets that came more
     than 75 ms after the one before. delay: sum over packets of the time under way, seconds; both empty where nobody records them, as of TCP. outstanding, round_trips: (time, packets
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
@@ -72,6 +72,7 @@ class FlowRecord:
     sending_rate: Sequence[tuple[float, float]]
     controls: Sequence[tuple[float, float]]
     active: tuple[float, float] | None
+    sent_bytes: Steps = Steps.of([], [])
     received: Steps = Steps.of([], [])
     packets: Steps = Steps.of([], [])
     late: Steps = Steps.of([], [])
@@ -94,7 +95,7 @@ class FlowRecord:
 @dataclass(frozen=True)
 class LinkRecord:
     """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them, of a frame that is
-    being sent the part that has left; empty where nobody recorded them. queue: packets
+    being sent the part that has left; empty where nobody recorded them. packets: of them, empty likewise. queue: packets
     waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that RED marked; None where
     it does not mark."""
 
@@ -105,6 +106,7 @@ class LinkRecord:
     drops: dict[str, Steps]
     rates_bps: list[tuple[float, float]]
     marks: Steps | None = None
+    packets: Steps = Steps.of([], [])
 
     def rate_at(self, time_s: float) -> float:
         """Of the link at an instant, in bit/s."""
@@ -236,6 +238,7 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         {**others, **drops, **held},
         rates,
         marks,
+        Steps(times, rows["tx_packets"].astype(float)),
     )
 
 
@@ -334,6 +337,7 @@ def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         sending_rate=columns.tuples(moving, sendings["rate_bps"]),
         controls=control.pairs("t", "rd_bps"),
         active=(float(moving[0]), float(sent_times.max())) if len(moving) else None,
+        sent_bytes=Steps(moving, sendings["sent_bytes"]),
         received=steady(data["received_bytes"]),
         packets=steady(packets),
         late=Steps.of([], []) if np.isnan(late).any() else steady(late),
@@ -378,6 +382,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         sending_rate=[],
         controls=[],
         active=active,
+        sent_bytes=Steps(sent_s, _from_zero(sendings["sent_bytes"] + flow.settings.packet_bytes * retransmits)),
         received=arrived(lambda payload_bytes: payload_bytes * flow.settings.packet_bytes / payload),
         packets=arrived(lambda payload_bytes: payload_bytes / payload),
         outstanding=columns.tuples(windows[0], windows[1] / payload),

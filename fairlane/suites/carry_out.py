@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def _say(judged: Judged, console: Console) -> None:
 
 
 def _table(judged: list[Judged]) -> Table:
-    table = Table("case", "passes", "least use", "most queueing, ms", "most loss, %", "shares", title_justify="left")
+    table = Table("case", "passes", "least use", "most queueing, ms", "most loss, %", "shares", "ratio in 20 s", title_justify="left")
     for j in judged:
         f = j.figures
         cells = (
@@ -67,6 +68,7 @@ def _table(judged: list[Judged]) -> Table:
             f"{1000 * f['most_queueing_s']:.0f}",
             f"{100 * f['most_loss']:.2f}",
             f"{f['lowest_share']:.2f} to {f['highest_share']:.2f}",
+            "–" if math.isnan(f["lowest_ratio_20s"]) else f"{f['lowest_ratio_20s']:.2f}",
         )
         table.add_row(j.case.suite.case, "yes" if j.passes else "NO", *cells)
     return table

@@ -7,20 +7,23 @@ import dataclasses
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairlane import user_files
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader, sweep
+from fairlane.experiments.kinds import AlgorithmSettings
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.flows import carries_film
 from fairlane.fabrics.progress import Silent
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document
-from fairlane.results import series
+from fairlane.results import frames, series
+from fairlane.results.frames import Frame
 from fairlane.results.series import Series
 from fairlane.suites import media
 from fairlane.topologies.model import SCHEMES
@@ -60,12 +63,15 @@ class Expect:
 
 @dataclass(frozen=True)
 class _Suite:
-    """The table `[suite]`. says: what the RFC expects. cannot: what of the case this testbed leaves out."""
+    """The table `[suite]`. says: what the RFC expects. cannot: what of the case this testbed leaves out or does in another way; cannot_in_any: the same of all
+    cases that inherit it. reference: a file beside this one, whose run the figure `least_of_reference` compares with."""
 
     case: str
     says: str
-    cannot: tuple[str, ...]
     expect: tuple[Expect, ...]
+    cannot: tuple[str, ...] = ()
+    cannot_in_any: tuple[str, ...] = ()
+    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,16 +85,18 @@ class Case:
 
     suite: _Suite
     experiment: Experiment
+    reference: Experiment | None = None
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of a case. records: for its pictures."""
+    """What became of a case. records: for its pictures. frames: of each flow of video, its pictures."""
 
     case: Case
     records: Series
     phases: list[media.Phase]
     figures: dict[str, float]
+    frames: Mapping[str, Sequence[Frame]] = field(default_factory=dict)
 
     @property
     def checks(self) -> list[dict[str, Any]]:
@@ -106,7 +114,11 @@ class Judged:
 
     def to_json(self) -> dict[str, Any]:
         """An entry of `cases` in suite.json. Infinite bounds and values that could not be measured are null."""
-        flows = [media.flow_figures(self.records, f) for f in self.records.flows if f.active is not None]
+        flows = [
+            media.flow_figures(self.records, f) | media.frame_figures(self.frames.get(f.flow.name))
+            for f in self.records.flows
+            if f.active is not None
+        ]
         return _plain({
             "case": self.case.suite.case,
             "title": self.case.experiment.settings.title,
@@ -114,7 +126,7 @@ class Judged:
             "checks": self.checks,
             "figures": {**self.figures, "phases": [dataclasses.asdict(p) for p in self.phases], "flows": flows},
             "says": self.case.suite.says,
-            "cannot": self.case.suite.cannot,
+            "cannot": self.case.suite.cannot + self.case.suite.cannot_in_any,
         })  # fmt: skip
 
 
@@ -130,7 +142,7 @@ def files(suite: str) -> list[Path]:
     """The files of a suite's cases. Refusal names the suites."""
     if suite not in SUITES:
         raise Refusal(f"unknown suite {suite!r}{schema.nearest(suite, SUITES)}: there is {', '.join(SUITES)}")
-    return sorted(path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_"))
+    return sorted((path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_")), key=lambda path: path.stem)
 
 
 def load(path: Path, kind: str, queue: str | None = None, programs: Sequence[Path] = ()) -> Case:
@@ -163,7 +175,13 @@ def load(path: Path, kind: str, queue: str | None = None, programs: Sequence[Pat
                 ("suite", "expect", i, "figure"), f"unknown figure {expect.figure!r}{schema.nearest(expect.figure, figures)}"
             )
     experiment = loader.from_document(sweep.plain(document), f"{path.parent.name}-{path.stem}")
-    return Case(keys.suite, user_files.with_programs(experiment, programs))
+    reference = None
+    if keys.suite.reference:
+        beside = path.with_name(f"{keys.suite.reference}.toml")
+        if not beside.is_file():
+            raise document.error(("suite", "reference"), f"no file {beside}")
+        reference = load(beside, kind, queue, programs).experiment
+    return Case(keys.suite, user_files.with_programs(experiment, programs), reference)
 
 
 def _check_media(kind: str) -> None:
@@ -180,12 +198,22 @@ def _check_media(kind: str) -> None:
 def run(case: Case) -> Judged:
     """Runs a case in virtual time, and judges it. RunFailed: the run ended early."""
     virtual_fabric.check_built()
-    with tempfile.TemporaryDirectory(prefix="fairlane-suite-") as folder:
-        options = virtual_fabric.Options(targets.compiler())
-        outcome = virtual_fabric.run(case.experiment, options, Path(folder), Silent())
-        records = series.load(Path(folder), case.experiment, outcome.timing, ports=_trunks(case.experiment))
+    records, films = _run(case.experiment)
+    reference = media.phases(_run(case.reference)[0]) if case.reference is not None else []
     phases = media.phases(records)
-    return Judged(case, records, phases, media.totals(phases))
+    return Judged(case, records, phases, media.totals(phases, records.flows, reference), films)
+
+
+def _run(experiment: Experiment) -> tuple[Series, dict[str, list[Frame]]]:
+    with tempfile.TemporaryDirectory(prefix="fairlane-suite-") as name:
+        folder = Path(name)
+        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), folder, Silent())
+        films = {
+            f.name: frames.read(folder, f.name, f.settings.source.frames_per_second)
+            for f in experiment.flows
+            if isinstance(f.settings, AlgorithmSettings) and carries_film(f)
+        }
+        return series.load(folder, experiment, outcome.timing, ports=_trunks(experiment)), films
 
 
 def _trunks(experiment: Experiment) -> Sequence[tuple[str, int]]:

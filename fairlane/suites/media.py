@@ -1,9 +1,11 @@
-"""Figures of the tested flows over a changing link: RFC 8868's metrics for each flow, and what each phase of a case came to.
+"""Figures of the measured flows over a changing link: the metrics of each flow [RFC 8868 sec 3], and the figures of each phase of a case.
 
-Tested are media flows, or, by suites of queues, TCP flows with names that begin with "tested"; `media` below means either.
+Measured are rate-adaptation algorithms' flows but those whose names begin with "audio", "unresponsive" or "beside", and, by suites of queues, flows with names
+that begin with "tested" or "measured"; `media` below means either.
 
-A phase is a time in which neither the capacity of a direction nor the set of its long flows changes; its figures are over its second
-half, when flows should have converged. Short TCP flows begin no phase and have no share.
+A phase is a time in which neither the capacity of a direction nor the set of its long flows changes ("static periods" [RFC 8868 sec 3]); its figures are over
+its second half, when flows should have converged. Short TCP flows have no share and begin no phase; the end of the last one does, so that recovery from them
+is a phase of its own.
 """
 
 from __future__ import annotations
@@ -12,22 +14,29 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.results.figures import jain_index
-from fairlane.results.series import FlowRecord, LinkRecord, Series
+from fairlane.results.frames import Frame
+from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.studies.measures import coefficient_of_variation
 from fairlane.topologies import addressing
-from fairlane.topologies.model import ETHERNET_BYTES
+from fairlane.topologies.model import Port
 
 BIN_S = 0.2
-"""RFC 8868 has rates of each 200 ms."""
+"""Rates are of each 200 ms [RFC 8868 sec 3]."""
+SCALES_S = (1.0, 5.0, 20.0)
+"""Fairness is measured at these intervals [RFC 8868 sec 3]."""
+SWING_S, SWING_LOW, SWING_HIGH = 0.5, 0.5, 2.0
+"""An oscillation: from above one watermark to below the other, or back, within 500 ms. The watermarks are four times apart [RFC 8868 sec 3]; half and twice the
+phase's mean rate are ours."""
 SHORTEST_PHASE_S = 5.0
 CONVERGED_WITHIN = 0.25
-"""A rate has converged when each second's mean stays within so much of the phase's own; ours, as RFC 8868 names no width."""
+"""A rate has converged when each second's mean stays within so much of the phase's own; ours, as [RFC 8868 sec 3] names no width."""
 DELAY_PERCENTILE = 95
 
 
@@ -35,7 +44,11 @@ DELAY_PERCENTILE = 95
 class Phase:
     """One direction of the bottleneck between two changes. link: "s1->s2". Rates in bit/s of IPv4 datagrams, of its second half, but
     convergence_s, which is since its beginning. available_bps: what the media could use of the capacity; shares: each long flow's rate over
-    its max-min fair share, media limited by their own highest rate; use: of available_bps, by media; total_use: of the capacity, by all."""
+    its max-min fair share, media limited by their own highest rate; use: of available_bps, by media; total_use: of the capacity, by all.
+    lowest_bps: the least mean of a media flow in 20 s, or in the second half where that is shorter. ratios: lowest rate over highest of two media flows, least over
+    intervals of 1, 5 and 20 s; not a number with one flow. cross_ratio: mean rate of a media flow over that of a long TCP flow. swings: oscillations of the media's
+    sending rates. feedback: bytes that come back for each byte of media; not a number beside TCP, whose acknowledgements are not told apart. synchronization: part of the media
+    flows that lose packets where any does. after_cross: short TCP flows have ended before."""
 
     link: str
     start_s: float
@@ -51,26 +64,46 @@ class Phase:
     convergence_s: float
     shares: dict[str, float]
     tcp_shares: dict[str, float]
+    lowest_bps: float
+    ratios: dict[str, float]
+    cross_ratio: float
+    swings: float
+    feedback: float
+    synchronization: float
+    after_cross: bool
 
 
 def is_name_of_tested(name: str, is_algorithm: bool) -> bool:
-    """Whether a flow is of the sender that the suite tests: any algorithm's but "unresponsive" ones, and of TCP those named "tested"."""
-    return name.startswith("tested") or (is_algorithm and not name.startswith("unresponsive"))
+    """Whether a flow is of the sender that the suite tests: any algorithm's but those of the case's own names, and of TCP those named "tested"."""
+    return name.startswith("tested") or (is_algorithm and not name.startswith(("unresponsive", "audio", "measured", "beside")))
 
 
-def is_tested(record: FlowRecord) -> bool:
-    return is_name_of_tested(record.flow.name, isinstance(record.flow.settings, AlgorithmSettings))
+def is_short(record: FlowRecord) -> bool:
+    """A TCP flow that ends with its file."""
+    return isinstance(record.flow.settings, TcpSettings) and record.flow.settings.file_bytes is not None
+
+
+def is_measured(record: FlowRecord) -> bool:
+    """Whether figures are of this flow: a tested one, or one of a kind that the case fixes, "measured"."""
+    name = record.flow.name
+    tested = is_name_of_tested(name, isinstance(record.flow.settings, AlgorithmSettings))
+    return (tested or name.startswith("measured")) and not is_short(record)
+
+
+def _is_tcp(record: FlowRecord) -> bool:
+    return isinstance(record.flow.settings, TcpSettings)
 
 
 def _is_long(record: FlowRecord) -> bool:
-    settings = record.flow.settings
-    return is_tested(record) or (isinstance(settings, TcpSettings) and settings.file_bytes is None)
+    return is_measured(record) or (_is_tcp(record) and not is_short(record)) or record.flow.name.startswith("audio")
 
 
 def most_bps(record: FlowRecord) -> float:
-    """The highest rate of a media flow; a TCP flow has none."""
+    """The highest rate of a media flow, or of an audio; a TCP flow has none."""
     settings = record.flow.settings
-    return settings.maximum_rate_bps if isinstance(settings, AlgorithmSettings) else math.inf
+    if not isinstance(settings, AlgorithmSettings):
+        return math.inf
+    return min(settings.maximum_rate_bps, settings.parameters.rate_bps if record.flow.name.startswith("audio") else math.inf)
 
 
 def fair_shares(capacity_bps: float, limits_bps: Sequence[float]) -> list[float]:
@@ -91,11 +124,18 @@ def _trunk(series: Series, record: FlowRecord) -> tuple[str, int]:
     raise ValueError(f"flow {record.flow.name} crosses no link between switches")
 
 
-def _base_delay_s(series: Series, record: FlowRecord, capacity_bps: float) -> float:
-    """Propagation and transmissions of a packet on its way, without queues, with the bottleneck at a capacity."""
-    key, bits = _trunk(series, record), 8 * record.flow.settings.packet_bytes
-    path = addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
-    return sum(p.link.delay_s + bits / (capacity_bps if (p.node, p.number) == key else p.link.rate_bps) for p in path)
+def _propagation_s(series: Series, port: Port, at_s: float) -> float:
+    """One way over a port's link, at an instant."""
+    delays = [c.delay_s for c, *key in series.experiment.changes if (*key,) == (port.node, port.number) and c.at_s <= at_s]
+    return next((delay_s for delay_s in reversed(delays) if delay_s is not None), port.link.delay_s)
+
+
+def _base_delay_s(series: Series, record: FlowRecord, capacity_bps: float, start_s: float, end_s: float) -> float:
+    """Propagation and transmissions of a mean packet on its way, without queues, with the bottleneck at a capacity."""
+    packets = record.packets.over(start_s, end_s)
+    bits = 8 * record.received.over(start_s, end_s) / packets if packets > 0 else math.nan
+    key, path = _trunk(series, record), addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+    return sum(_propagation_s(series, p, start_s) + bits / (capacity_bps if (p.node, p.number) == key else p.link.rate_bps) for p in path)
 
 
 def _mean_delay_s(record: FlowRecord, start_s: float, end_s: float) -> float:
@@ -103,12 +143,11 @@ def _mean_delay_s(record: FlowRecord, start_s: float, end_s: float) -> float:
     return record.delay.over(start_s, end_s) / packets if packets > 0 else math.nan
 
 
-def _waiting_s(link: LinkRecord, tested: Sequence[FlowRecord], start_s: float, end_s: float, capacity_bps: float) -> float:
-    """Mean wait in the bottleneck's queue, by its mean length: what there is of TCP, whose receivers measure no delay."""
-    if link.queue is None or not tested:
-        return math.nan
-    bits = 8 * (tested[0].flow.settings.packet_bytes + ETHERNET_BYTES - link.port.link.uncounted_bytes)
-    return link.queue.over(start_s, end_s) / (end_s - start_s) * bits / capacity_bps
+def _waiting_s(link: LinkRecord, start_s: float, end_s: float) -> float:
+    """Mean wait in the bottleneck's queue by Little's law, its mean length over the rate of packets that leave: what there is of TCP, whose receivers measure no
+    delay."""
+    packets = link.packets.over(start_s, end_s)
+    return link.queue.over(start_s, end_s) / packets if link.queue is not None and packets > 0 else math.nan
 
 
 def _rate_bps(record: FlowRecord, start_s: float, end_s: float) -> float:
@@ -124,11 +163,62 @@ def _converged_s(flows: Sequence[FlowRecord], start_s: float, end_s: float) -> f
     return float(edges[off[-1] + 1] - start_s) if len(off) else 0.0
 
 
+def _intervals(start_s: float, end_s: float, length_s: float) -> np.ndarray:
+    """Edges of whole intervals of a length that end with `end_s`; of one, from `start_s`, where there is no room for any."""
+    whole = math.floor((end_s - start_s) / length_s + 1e-9)
+    return end_s - length_s * np.arange(whole, -1, -1.0) if whole else np.array([start_s, end_s])
+
+
+def _rates(flows: Sequence[FlowRecord], edges: np.ndarray) -> np.ndarray:
+    """Of each flow in each interval, bit/s received."""
+    return 8 * np.array([np.diff(f.received.at(edges)) for f in flows]) / np.diff(edges)
+
+
+def ratio_of_flows(flows: Sequence[FlowRecord], start_s: float, end_s: float, length_s: float) -> float:
+    """Lowest rate over highest of two flows in the same interval, least over intervals: 1 is fair, 0 is a flow that receives nothing."""
+    if len(flows) < 2:
+        return math.nan
+    rates = _rates(flows, _intervals(start_s, end_s, length_s))
+    least, most = rates.min(axis=0), rates.max(axis=0)
+    return float(np.min(np.divide(least, most, out=np.zeros(len(most)), where=most > 0)))
+
+
+def swings(sent_bytes: Steps, start_s: float, end_s: float) -> float:
+    """Oscillations of a sending rate: how often it goes from one watermark to the other within `SWING_S`; not a number where nobody recorded it."""
+    if len(sent_bytes.times_s) == 0:
+        return math.nan
+    edges = np.arange(start_s, end_s + 1e-9, BIN_S)
+    rates = np.diff(sent_bytes.at(edges))
+    side = np.where(rates >= SWING_HIGH * rates.mean(), 1, np.where(rates <= SWING_LOW * rates.mean(), -1, 0))
+    (beyond,) = np.nonzero(side)
+    near = np.diff(beyond) * BIN_S <= SWING_S
+    return float(np.count_nonzero(near & (np.diff(side[beyond]) != 0)))
+
+
+def synchronization(flows: Sequence[FlowRecord], start_s: float, end_s: float) -> float:
+    """The part of the flows that lose packets in an interval in which any does, mean over such intervals of `BIN_S`: the global synchronization ratio
+    [RFC 7928 sec 2.4]. Not a number with one flow, or without loss."""
+    losing = np.array([np.diff(f.lost.at(np.arange(start_s, end_s + 1e-9, BIN_S))) > 0 for f in flows])
+    events = losing[:, losing.any(axis=0)]
+    return float(events.mean()) if len(flows) > 1 and events.size else math.nan
+
+
+def _feedback(series: Series, link: LinkRecord, flows: Sequence[FlowRecord], start_s: float, end_s: float) -> float:
+    """Bytes of the way back that are no flow's data, for each byte of data."""
+    back = next((r for r in series.links.values() if (r.port.node, r.port.peer) == (link.port.peer, link.port.node)), None)
+    received = sum(f.received.over(start_s, end_s) for f in flows)
+    if back is None or received <= 0 or any(map(_is_tcp, flows)):
+        return math.nan
+    returning = [f for f in series.flows if _trunk(series, f) == (back.port.node, back.port.number)]
+    return (back.transmitted_bytes.over(start_s, end_s) - sum(f.received.over(start_s, end_s) for f in returning)) / received
+
+
 def _phase(
     series: Series, link: LinkRecord, flows: Sequence[FlowRecord], everyone: Sequence[FlowRecord], start_s: float, end_s: float
 ) -> Phase:
     half_s = (start_s + end_s) / 2
-    media = [f for f in flows if is_tested(f)]
+    media = [f for f in flows if is_measured(f)]
+    short = [f for f in everyone if is_short(f) and f.active is not None]
     capacity_bps = link.capacity_bits().over(half_s, end_s) / (end_s - half_s)
     rates = {f.flow.name: _rate_bps(f, half_s, end_s) for f in flows}
     fair = dict(zip(rates, fair_shares(capacity_bps, [most_bps(f) for f in flows])))
@@ -137,9 +227,10 @@ def _phase(
     available_bps = sum(fair[f.flow.name] for f in media)
     total_bps = sum(_rate_bps(f, half_s, end_s) for f in everyone)
     timed = [f for f in media if isinstance(f.flow.settings, AlgorithmSettings)]
-    delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, capacity_bps) for f in timed]
-    known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, media, half_s, end_s, capacity_bps)]
+    delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, capacity_bps, half_s, end_s) for f in timed]
+    known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, half_s, end_s)]
     sent = sum(f.sent.over(half_s, end_s) for f in media)
+    tcp_bps = [rates[f.flow.name] for f in flows if _is_tcp(f) and not is_measured(f)]
     return Phase(
         link.name,
         start_s,
@@ -154,7 +245,14 @@ def _phase(
         jain_index([rates[f.flow.name] for f in media]),
         _converged_s(media, start_s, end_s),
         {f.flow.name: share[f.flow.name] for f in media},
-        {f.flow.name: share[f.flow.name] for f in flows if not is_tested(f)},
+        {f.flow.name: share[f.flow.name] for f in flows if _is_tcp(f) and not is_measured(f)},
+        float(_rates(media, _intervals(half_s, end_s, SCALES_S[-1])).min()),
+        {f"{scale_s:g} s": ratio_of_flows(media, half_s, end_s, scale_s) for scale_s in SCALES_S},
+        media_bps / len(media) / fmean(tcp_bps) if tcp_bps and min(tcp_bps) > 0 else math.nan,
+        sum(swings(f.sent_bytes, half_s, end_s) for f in media),
+        _feedback(series, link, everyone, half_s, end_s),
+        synchronization(media, half_s, end_s),
+        bool(short) and all(f.active is not None and f.active[1] <= start_s for f in short),
     )
 
 
@@ -162,23 +260,27 @@ def phases(series: Series) -> list[Phase]:
     """Of each direction that media flows take, in the order of time."""
     found: list[Phase] = []
     duration_s = series.experiment.duration_s
-    for key in dict.fromkeys(_trunk(series, f) for f in series.flows if is_tested(f)):
+    for key in dict.fromkeys(_trunk(series, f) for f in series.flows if is_measured(f)):
         crossing = [f for f in series.flows if _trunk(series, f) == key]
         long = [f for f in crossing if _is_long(f)]
-        edges = {0.0, duration_s, *(t for t, _ in series.links[key].rates_bps)}
+        # Of a trace the rates are means of each interval: equal ones are no change.
+        rates = itertools.pairwise(series.links[key].rates_bps)
+        edges = {0.0, duration_s, *(t for (_, before), (t, after) in rates if not math.isclose(before, after))}
         edges |= {t for f in long for t in (f.flow.start_s, f.flow.stop_s) if t is not None}
+        ends = [f.active[1] for f in crossing if is_short(f) and f.active is not None]
+        edges |= {max(ends)} if ends and not any(f.flow.name.startswith("tested") for f in crossing) else set()
         times = sorted(t for t in edges if 0 <= t <= duration_s)
         for start_s, end_s in itertools.pairwise(times):
             active = [f for f in long if f.flow.start_s <= start_s and (f.flow.stop_s is None or f.flow.stop_s >= end_s)]
-            if end_s - start_s >= SHORTEST_PHASE_S and any(map(is_tested, active)):
+            if end_s - start_s >= SHORTEST_PHASE_S and any(map(is_measured, active)):
                 found.append(_phase(series, series.links[key], active, crossing, start_s, end_s))
     return sorted(found, key=lambda phase: (phase.start_s, phase.link))
 
 
 def flow_figures(series: Series, record: FlowRecord) -> dict[str, Any]:
-    """RFC 8868's metrics of one flow over its own time: rates in bit/s (sending and receiving count IPv4 datagrams, goodput payload),
-    packets, loss as a fraction, one-way delay in seconds (mean; percentile and maximum of means over 200 ms), and how much its rate in
-    200 ms varies: standard deviation over mean."""
+    """The metrics of one flow over its own time [RFC 8868 sec 3]: rates in bit/s (sending and receiving count IPv4 datagrams, goodput payload; of the sending rate in
+    200 ms also the least, the most and the standard deviation), packets, bytes, loss as a fraction, one-way delay in seconds (mean; percentile and maximum of means
+    over 200 ms), and how much the rate received in 200 ms varies: standard deviation over mean. completion_s: of a TCP flow that ends with its file [RFC 7928 sec 2.1]."""
     if record.active is None:
         return {"name": record.flow.name, "kind": record.flow.kind, "received_packets": 0}
     start_s, end_s = record.active[0], min(record.active[1], series.experiment.duration_s)
@@ -186,30 +288,60 @@ def flow_figures(series: Series, record: FlowRecord) -> dict[str, Any]:
     packets, delays = np.diff(record.packets.at(edges)), np.diff(record.delay.at(edges))
     means = delays[packets > 0] / packets[packets > 0]
     sent, seconds = record.sent.over(start_s, end_s), end_s - start_s
-    has_delay = len(means) > 0 and is_tested(record)
+    has_delay = len(means) > 0 and isinstance(record.flow.settings, AlgorithmSettings)
+    sending = 8 * np.diff(record.sent_bytes.at(edges)) / BIN_S
+    some = len(sending) > 0
     return {
         "name": record.flow.name,
         "kind": record.flow.kind,
-        "sending_bps": 8 * record.flow.settings.packet_bytes * sent / seconds,
+        "sending_bps": 8 * record.sent_bytes.over(start_s, end_s) / seconds,
+        "sending_least_bps": float(sending.min()) if some else math.nan,
+        "sending_most_bps": float(sending.max()) if some else math.nan,
+        "sending_deviation_bps": float(sending.std()) if some else math.nan,
         "receiving_bps": _rate_bps(record, start_s, end_s),
         "goodput_bps": 8 * record.goodput.over(start_s, end_s) / seconds,
         "sent_packets": round(sent),
         "received_packets": round(record.packets.over(start_s, end_s)),
+        "sent_bytes": record.sent_bytes.over(start_s, end_s),
+        "received_bytes": record.received.over(start_s, end_s),
         "loss": max(0.0, record.lost.over(start_s, end_s)) / sent if sent else math.nan,
         "delay_mean_s": _mean_delay_s(record, start_s, end_s) if has_delay else math.nan,
         "delay_95_s": float(np.percentile(means, DELAY_PERCENTILE)) if has_delay else math.nan,
         "delay_max_s": float(means.max()) if has_delay else math.nan,
         "variation": coefficient_of_variation(record, (start_s, end_s), BIN_S),
+        "completion_s": record.completion_s,
     }
 
 
-def totals(found: Sequence[Phase]) -> dict[str, float]:
-    """The worst over phases of each figure that an expectation may name; `nan` where no phase has it."""
+def frame_figures(shown: Sequence[Frame] | None) -> dict[str, Any]:
+    """Of a flow of video: frames that its encoder produced and that arrived whole, and their delay in seconds from the encoder to the arrival of the last packet."""
+    if shown is None:
+        return {}
+    delays = [frame.delay_s for frame in shown if frame.delay_s is not None]
+    return {
+        "frames": len(shown),
+        "whole_frames": len(delays),
+        "frame_delay_mean_s": fmean(delays) if delays else math.nan,
+        "frame_delay_95_s": float(np.percentile(delays, DELAY_PERCENTILE)) if delays else math.nan,
+        "frame_delay_max_s": max(delays, default=math.nan),
+    }
+
+
+def of_reference(found: Sequence[Phase], reference: Sequence[Phase]) -> float:
+    """Media's rate over that of the same phase in another run, least over the phases that both have."""
+    rates = {(phase.link, phase.start_s, phase.end_s): phase.media_bps for phase in reference}
+    return min((p.media_bps / rates[key] for p in found if rates.get(key := (p.link, p.start_s, p.end_s), 0.0) > 0), default=math.nan)
+
+
+def totals(found: Sequence[Phase], flows: Sequence[FlowRecord] = (), reference: Sequence[Phase] = ()) -> dict[str, float]:
+    """The worst over phases of each figure that an expectation may name, and of `flows` the longest completion; `nan` where no phase has it."""
 
     def least(values: Sequence[float]) -> float:
         return min(values, default=math.nan) if not any(map(math.isnan, values)) else math.nan
 
     shares = [share for phase in found for share in phase.shares.values()]
+    several = [phase for phase in found if len(phase.shares) > 1]
+    files = [math.inf if math.isnan(f.completion_s) else f.completion_s for f in flows if is_short(f) and f.flow.name.startswith("tested")]
     return {
         "least_use": least([phase.use for phase in found]),
         "least_total_use": least([phase.total_use for phase in found]),
@@ -219,4 +351,13 @@ def totals(found: Sequence[Phase]) -> dict[str, float]:
         "highest_share": -least([-share for share in shares]),
         "lowest_tcp_share": least([share for phase in found for share in phase.tcp_shares.values()]),
         "longest_convergence_s": -least([-phase.convergence_s for phase in found]),
+        "lowest_media_bps": least([phase.lowest_bps for phase in found]),
+        "use_after_cross": least([phase.use for phase in found if phase.after_cross]),
+        **{f"lowest_ratio_{s:g}s": least([phase.ratios[f"{s:g} s"] for phase in several]) for s in SCALES_S},
+        "lowest_cross_ratio": least([phase.cross_ratio for phase in found if phase.tcp_shares]),
+        "highest_cross_ratio": -least([-phase.cross_ratio for phase in found if phase.tcp_shares]),
+        "most_swings": -least([-phase.swings for phase in found]),
+        "most_feedback": -least([-phase.feedback for phase in found]),
+        "least_of_reference": of_reference(found, reference),
+        "longest_completion_s": max(files, default=math.nan),
     }

@@ -1,4 +1,4 @@
-"""`suite.json` and `index.html` of a suite: each case with its pictures, expectations and figures, in files without anything from elsewhere."""
+"""`suite.json`, `index.html` and the logs of a suite: each case with its pictures, expectations and figures, in files without anything from elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from fairlane.results import compare, palette, result_folder
 from fairlane.studies.page import environment
-from fairlane.suites import media
+from fairlane.suites import logs, media
 from fairlane.suites.cases import SUITES, Judged
 
 DATA, PAGE = "suite.json", "index.html"
@@ -22,7 +22,8 @@ _MOST_LINES = 8
 
 
 def write(suite: str, kind: str, judged: Sequence[Judged], folder: Path) -> None:
-    """Both files into `folder`, which exists."""
+    """All files into `folder`, which exists."""
+    logs.write(judged, folder)
     cases = [j.to_json() for j in judged]
     result_folder.write_json(folder / DATA, {"suite": suite, "algorithm": kind, "version": version("fairlane"), "cases": cases})
     drawn = [
@@ -52,14 +53,14 @@ def _rates(axes: Any, judged: Judged) -> None:
         times = [*(t for t, _ in link.rates_bps), records.experiment.duration_s]
         rates = [rate / 1e6 for _, rate in link.rates_bps]
         axes.step(times, [*rates, rates[-1]], where="post", color=palette.SHARE, linewidth=0.8, label=f"capacity {name}")
-    shown = [f for f in records.flows if media.is_tested(f) or not getattr(f.flow.settings, "file_bytes", None)][:_MOST_LINES]
+    long = [f for f in records.flows if not media.is_short(f)]
+    shown, rest = long[:_MOST_LINES], [*long[_MOST_LINES:], *filter(media.is_short, records.flows)]
     for number, flow in enumerate(shown):
         colour = palette.OTHERS[number % len(palette.OTHERS)]
         axes.plot(edges[1:], 8e-6 * np.diff(flow.received.at(edges)) / _SECOND_S, color=colour, linewidth=1.1, label=flow.flow.name)
-    short = [f for f in records.flows if f not in shown]
-    if short:
-        sums = np.sum([np.diff(f.received.at(edges)) for f in short], axis=0)
-        axes.plot(edges[1:], 8e-6 * sums / _SECOND_S, color="0.6", linewidth=0.9, label=f"{len(short)} short TCP flows")
+    if rest:
+        sums = np.sum([np.diff(f.received.at(edges)) for f in rest], axis=0)
+        axes.plot(edges[1:], 8e-6 * sums / _SECOND_S, color="0.6", linewidth=0.9, label=f"{len(rest)} more flows")
     axes.set_xlim(0, records.experiment.duration_s)
     axes.set_ylim(0, None)
     axes.set_ylabel("received, Mb/s")
@@ -68,7 +69,7 @@ def _rates(axes: Any, judged: Judged) -> None:
 def _delays(axes: Any, judged: Judged) -> None:
     records = judged.records
     edges = np.arange(0.0, records.experiment.duration_s + 1e-9, _SECOND_S)
-    for number, flow in enumerate(f for f in records.flows if media.is_tested(f)):
+    for number, flow in enumerate([f for f in records.flows if media.is_measured(f)][:_MOST_LINES]):
         packets = np.diff(flow.packets.at(edges))
         means = np.where(packets > 0, np.diff(flow.delay.at(edges)) / np.maximum(packets, 1e-9), math.nan)
         colour = palette.OTHERS[number % len(palette.OTHERS)]

@@ -1,0 +1,63 @@
+"""`rates.csv` and `links.csv` of a suite: each measured flow's rates and delay, and each bottleneck's use and queue, in intervals of 200 ms [RFC 8868 sec 3]."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlane.suites import media
+from fairlane.suites.cases import Judged
+
+RATES, LINKS = "rates.csv", "links.csv"
+RATE_COLUMNS = ("case", "flow", "time_s", "sending_bps", "receiving_bps", "goodput_bps", "delay_s")
+LINK_COLUMNS = ("case", "link", "time_s", "capacity_bps", "utilisation", "queue_packets", "queue_s")
+
+
+def write(judged: Sequence[Judged], folder: Path) -> None:
+    """Both files into `folder`. time_s is an interval's end; a value that could not be measured is empty."""
+    for name, columns, rows in ((RATES, RATE_COLUMNS, _rates), (LINKS, LINK_COLUMNS, _links)):
+        with open(folder / name, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            for one in judged:
+                writer.writerows([one.case.suite.case, *_text(row)] for row in rows(one))
+
+
+def _text(row: Iterable[Any]) -> list[Any]:
+    return ["" if isinstance(v, float) and math.isnan(v) else f"{v:.6g}" if isinstance(v, float) else v for v in row]
+
+
+def _edges(judged: Judged) -> np.ndarray:
+    return np.arange(0.0, judged.records.experiment.duration_s + 1e-9, media.BIN_S)
+
+
+def _rates(judged: Judged) -> Iterator[tuple[Any, ...]]:
+    """Of all flows but short TCP flows, whose own figures are in suite.json."""
+    edges = _edges(judged)
+    for flow in judged.records.flows:
+        if media.is_short(flow) or flow.active is None:
+            continue
+        sums = [np.diff(counter.at(edges)) for counter in (flow.sent_bytes, flow.received, flow.goodput, flow.packets, flow.delay)]
+        for time_s, sent, received, good, packets, delay_s in zip(edges[1:].tolist(), *(s.tolist() for s in sums)):
+            if flow.active[0] <= time_s <= flow.active[1] + media.BIN_S:
+                rates = (8 * count / media.BIN_S for count in (sent, received, good))
+                yield flow.flow.name, time_s, *rates, delay_s / packets if packets > 0 else math.nan
+
+
+def _links(judged: Judged) -> Iterator[tuple[Any, ...]]:
+    """queue_s: the time that the mean queue takes to leave at the capacity, with the run's mean packet."""
+    edges = _edges(judged)
+    for name in dict.fromkeys(phase.link for phase in judged.phases):
+        link = next(link for link in judged.records.links.values() if link.name == name)
+        capacity = np.diff(link.capacity_bits().at(edges)) / media.BIN_S
+        used = 8 * np.diff(link.transmitted_bytes.at(edges)) / media.BIN_S / capacity
+        queue = np.full(len(used), math.nan) if link.queue is None else np.diff(link.queue.at(edges)) / media.BIN_S
+        sent = link.packets.over(0.0, float(edges[-1]))
+        bits = 8 * link.transmitted_bytes.over(0.0, float(edges[-1])) / sent if sent > 0 else math.nan
+        for time_s, rate, part, packets in zip(edges[1:].tolist(), capacity.tolist(), used.tolist(), queue.tolist()):
+            yield name, time_s, rate, part, packets, packets * bits / rate
