@@ -61,7 +61,6 @@ pub struct Sender {
     rcv_nxt: u32,
     peer_scale: u8,
     ts_recent: u32,
-    send_cwr: bool,
     syn_lost: bool,
     /// Where the segment began that the last timeout sent again.
     timeout_una: Option<u64>,
@@ -95,7 +94,6 @@ impl Sender {
             rcv_nxt: 0,
             peer_scale: config.window_scale(),
             ts_recent: 0,
-            send_cwr: false,
             syn_lost: false,
             timeout_una: None,
             delivery: config.flavour.is_paced().then(Delivery::default),
@@ -344,16 +342,16 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 section 6.1.2: as a lost segment, once per window, without a retransmission.
+    /// As a lost segment, without a retransmission, and once for a window of data, whether it was marked or lost [RFC 3168 sec 6.1.2].
     fn on_ecn_echo(&mut self, ack: u64) {
-        if self.core.in_recovery || ack <= self.core.ecn_recover {
+        if self.core.in_recovery || ack <= self.core.ecn_recover.max(self.core.recover) {
             return;
         }
         self.core.ecn_recover = 0;
         self.core.ssthresh = self.control.ssthresh_after_echo(&self.core);
         self.core.cwnd = self.core.ssthresh;
         self.core.ecn_recover = self.core.max_sent;
-        self.send_cwr = true;
+        self.core.cwr_due = true;
         self.core.stats.ecn_reductions += 1;
     }
 
@@ -385,6 +383,7 @@ impl Sender {
         self.core.cwnd = self.core.mss;
         self.core.nxt = self.core.una;
         self.core.recover = self.core.max_sent;
+        self.core.cwr_due = true;
         self.core.in_recovery = false;
         self.core.dup_acks = 0;
         self.core.limited_sent = 0;
@@ -552,7 +551,8 @@ impl Sender {
             flags = flags.with(Flags::PSH);
         }
         let new_data = !retransmission && payload > 0;
-        if new_data && std::mem::take(&mut self.send_cwr) {
+        // where marks are counted, the bit belongs to the count
+        if new_data && std::mem::take(&mut self.core.cwr_due) && self.config.uses_ecn() && !self.config.counts_marks() {
             flags = flags.with(Flags::CWR);
         }
         let mut transmit = self.bare(flags, start, now);

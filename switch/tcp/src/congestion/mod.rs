@@ -47,6 +47,8 @@ pub(crate) struct Core {
     pub recover: u64,
     /// An ECN echo has reduced the window for what was sent up to here (RFC 3168 section 6.1.2: once per window of data, losses included).
     pub ecn_recover: u64,
+    /// Whether the next segment of new data says that the window was reduced [RFC 3168 sec 6.1.2].
+    pub cwr_due: bool,
     /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize (RFC 5681 section 3.2 step 2).
     pub limited_sent: u64,
     pub board: Scoreboard,
@@ -81,6 +83,7 @@ impl Core {
             in_recovery: false,
             recover: 0,
             ecn_recover: 0,
+            cwr_due: false,
             limited_sent: 0,
             board: Scoreboard::new(),
             pipe: 0,
@@ -176,6 +179,7 @@ impl Core {
     /// Marks the start of a reduction: all that is sent up to now belongs to it.
     pub fn begin_recovery(&mut self) {
         self.recover = self.max_sent;
+        self.cwr_due = true;
         self.stats.fast_retransmits += 1;
     }
 }
