@@ -345,6 +345,35 @@ fn rfc_9438_4_3_cubic_is_reno_friendly_where_reno_is_faster() {
     assert!((3.4..=4.8).contains(&gained), "8 rounds at 9/17: 4.2, not {gained}");
 }
 
+/// By hand: W(t) = 70 + 0.4 t^3 or W_est = 70 + 5.3 t, whichever is larger.
+#[test]
+fn rfc_8312_4_7_cubic_begins_at_its_plateau_after_a_timeout() {
+    let mut bench = in_flight(Flavour::Cubic, 100);
+    assert_eq!(bench.fire_timer(), [0]);
+    assert_eq!(bench.sender.ssthresh(), 70 * MSS, "ssthresh by beta");
+    let mut acked = 100;
+    bench.ack(acked);
+    let (mut start, mut seen) = (None, vec![]);
+    for _ in 0..120 {
+        bench.now += 100 * MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+        if bench.cwnd() >= bench.sender.ssthresh() {
+            let start = *start.get_or_insert(bench.now);
+            let tenths = (bench.now - start) / (100 * MS);
+            if [10, 30, 50, 100].contains(&tenths) {
+                seen.push((tenths, bench.cwnd() / MSS));
+            }
+        }
+    }
+    assert_eq!(seen.len(), 4);
+    for ((tenths, window), by_hand) in seen.into_iter().zip([75, 86, 120, 470]) {
+        assert!(window.abs_diff(by_hand) <= by_hand / 20, "{} s: {window}, by hand {by_hand}", tenths / 10);
+    }
+}
+
 #[test]
 fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
     let ecn = Config { ecn: true, initial_ssthresh: Some(2 * MSS), ..config(Flavour::Sack) };

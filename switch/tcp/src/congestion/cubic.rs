@@ -39,7 +39,7 @@ impl Cubic {
         Cubic { friendliness, w_max: 0.0, epoch: None, cwnd_prior: 0.0 }
     }
 
-    /// Section 4.6 and 4.7: the new threshold; remembers the window it came from.
+    /// Sections 4.6 and 4.7: the new threshold; remembers the window it came from.
     pub fn reduce(&mut self, core: &Core) -> u64 {
         if core.is_reduced() {
             return core.ssthresh;
@@ -50,6 +50,15 @@ impl Cubic {
         self.cwnd_prior = cwnd;
         self.epoch = None;
         ((core.reduction_base() as f64 * BETA) as u64).max(2 * core.mss)
+    }
+
+    /// The threshold after a timeout. Congestion avoidance then begins at the plateau: K is 0, and W_max the window at its beginning
+    /// [RFC 8312 sec 4.7] [RFC 9438 sec 4.8].
+    pub fn on_timeout(&mut self, core: &Core) -> u64 {
+        let ssthresh = self.reduce(core);
+        self.w_max = 0.0;
+        self.epoch = None;
+        ssthresh
     }
 
     /// Sections 4.2 to 4.5: an ACK of `acked` octets outside recovery.
@@ -73,7 +82,7 @@ impl Cubic {
             carry: 0.0,
         });
         if self.w_max < cwnd && epoch.start == now {
-            // no reduction so far, or the window grew past it in slow start: the cubic starts at its plateau
+            // no reduction since the start or since a timeout, or the window grew past it in slow start: the cubic starts at its plateau
             self.w_max = cwnd;
         }
         let t = (now - epoch.start) as f64 * 1e-9 + srtt.unwrap_or(0) as f64 * 1e-9;

@@ -261,7 +261,7 @@ impl Control {
     /// The slow start threshold after a timeout.
     pub fn ssthresh_after_timeout(&mut self, core: &Core) -> u64 {
         match self {
-            Control::Cubic(cubic) => cubic.reduce(core),
+            Control::Cubic(cubic) => cubic.on_timeout(core),
             Control::Dctcp(_) => core.half_in_any_case(),
             Control::Prague(prague) => prague.half(core),
             Control::Bbr(bbr) => bbr.on_timeout(core),
