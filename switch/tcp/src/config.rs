@@ -289,6 +289,16 @@ impl Config {
         }
     }
 
+    /// What a SYN and a SYN-ACK say of ECN: nothing [RFC 3168 sec 6.1.1], except in DCTCP, where a switch full of ECN-capable packets would
+    /// drop them [RFC 8257 sec 3.6].
+    pub fn handshake_codepoint(&self) -> Ecn {
+        if self.flavour == Flavour::Dctcp {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        }
+    }
+
     /// Whether packets say that they are ECN-capable.
     pub fn uses_ecn(&self) -> bool {
         self.ecn_codepoint() != Ecn::NotEct

@@ -98,26 +98,6 @@ impl Receiver {
         if len == 0 && !fin {
             return;
         }
-        // Whether this mark differs from the last one: RFC 8257 section 3.2 echoes every change at once, RFC 9768 section 3.2.2.5.1 the
-        // first mark after a segment without one.
-        let mut mark_changed = false;
-        if self.config.flavour == Flavour::Dctcp {
-            mark_changed = self.echo_congestion != congestion_experienced;
-            if mark_changed && self.unacknowledged > 0 {
-                // what waits for a delayed ACK came with the mark before
-                self.acknowledge(now, out);
-            }
-            self.echo_congestion = congestion_experienced;
-        } else if self.config.counts_marks() {
-            self.marks += u64::from(congestion_experienced);
-            mark_changed = congestion_experienced && !self.marked;
-            self.marked = congestion_experienced;
-        } else if self.config.uses_ecn() {
-            if segment.flags.has(Flags::CWR) {
-                self.echo_congestion = false;
-            }
-            self.echo_congestion |= congestion_experienced;
-        }
         self.stats.segments_received += u64::from(len > 0);
         let Some(start) = seq::to_offset(irs, self.next, segment.seq).filter(|&at| at > 0) else {
             return self.acknowledge(now, out);
@@ -127,6 +107,13 @@ impl Receiver {
             // outside the window: RFC 9293 section 3.10.7.4, drop and acknowledge
             return self.acknowledge(now, out);
         }
+        // a mark is ignored outside the window [RFC 3168 sec 6.1.5]; where marks are counted, that of a duplicate counts
+        let in_window = start >= self.next || end > self.next;
+        let mark_changed = if in_window || self.config.counts_marks() {
+            self.take_mark(now, congestion_experienced, segment.flags.has(Flags::CWR), out)
+        } else {
+            false
+        };
         if fin && self.fin_at.is_none() {
             self.fin_at = Some(end);
         }
@@ -170,6 +157,30 @@ impl Receiver {
         }
     }
 
+    /// Notes whether a segment came with a mark, and answers whether its ACK must not wait: [RFC 8257 sec 3.2] echoes every change at once,
+    /// [RFC 9768 sec 3.2.2.5.1] the first mark after a segment without one.
+    fn take_mark(&mut self, now: Nanos, marked: bool, cwr: bool, out: &mut Vec<Transmit>) -> bool {
+        if self.config.flavour == Flavour::Dctcp {
+            let changed = self.echo_congestion != marked;
+            if changed && self.unacknowledged > 0 {
+                // what waits for a delayed ACK came with the mark before
+                self.acknowledge(now, out);
+            }
+            self.echo_congestion = marked;
+            changed
+        } else if self.config.counts_marks() {
+            self.marks += u64::from(marked);
+            let first = marked && !self.marked;
+            self.marked = marked;
+            first
+        } else {
+            if self.config.uses_ecn() {
+                self.echo_congestion = self.echo_congestion && !cwr || marked;
+            }
+            false
+        }
+    }
+
     fn on_syn(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
         if self.irs.is_some_and(|irs| irs != segment.seq) {
             return;
@@ -194,7 +205,7 @@ impl Receiver {
         if self.config.counts_marks() && segment.ace() == COUNTS_MARKS as u8 {
             reply = reply.with_ace(SYN_WITHOUT_ECT);
         }
-        out.push(Transmit { segment: reply, ecn: Ecn::NotEct, retransmission: false });
+        out.push(Transmit { segment: reply, ecn: self.config.handshake_codepoint(), retransmission: false });
     }
 
     /// The delayed-ACK timer ran out; nothing happens before [`Receiver::next_timer`].

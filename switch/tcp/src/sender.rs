@@ -61,6 +61,8 @@ pub struct Sender {
     rcv_nxt: u32,
     peer_scale: u8,
     ts_recent: u32,
+    /// An ECN echo met a window of one segment: new data wait for the timer.
+    waits_for_timer: bool,
     syn_lost: bool,
     /// Where the segment began that the last timeout sent again.
     timeout_una: Option<u64>,
@@ -94,6 +96,7 @@ impl Sender {
             rcv_nxt: 0,
             peer_scale: config.window_scale(),
             ts_recent: 0,
+            waits_for_timer: false,
             syn_lost: false,
             timeout_una: None,
             delivery: config.flavour.is_paced().then(Delivery::default),
@@ -231,7 +234,7 @@ impl Sender {
         let echo = self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE);
         self.control.observe(&self.core, ack, ack - self.core.una, echo);
         if echo {
-            self.on_ecn_echo(ack);
+            self.on_ecn_echo(now, ack);
             // RFC 3168 section 6.1.2: such an ACK does not make the window larger.
             self.core.cwnd_limited = false;
         }
@@ -342,14 +345,20 @@ impl Sender {
         }
     }
 
-    /// As a lost segment, without a retransmission, and once for a window of data, whether it was marked or lost [RFC 3168 sec 6.1.2].
-    fn on_ecn_echo(&mut self, ack: u64) {
+    /// As a lost segment, without a retransmission, and once for a window of data, whether it was marked or lost [RFC 3168 sec 6.1.2]. The
+    /// window may fall to one segment, the threshold to two [RFC 5681 eq 4]; a window of one is halved by waiting for the timer.
+    fn on_ecn_echo(&mut self, now: Nanos, ack: u64) {
         if self.core.in_recovery || ack <= self.core.ecn_recover.max(self.core.recover) {
             return;
         }
-        self.core.ecn_recover = 0;
-        self.core.ssthresh = self.control.ssthresh_after_echo(&self.core);
-        self.core.cwnd = self.core.ssthresh;
+        let mss = self.core.mss;
+        if self.core.cwnd <= mss {
+            self.waits_for_timer = true;
+            self.timer = Some(now + self.rtt.rto());
+        }
+        let window = self.control.window_after_echo(&self.core);
+        self.core.cwnd = window.max(mss);
+        self.core.ssthresh = window.max(2 * mss);
         self.core.ecn_recover = self.core.max_sent;
         self.core.cwr_due = true;
         self.core.stats.ecn_reductions += 1;
@@ -369,6 +378,9 @@ impl Sender {
             self.rtt.back_off();
             self.send_syn(now, true, out);
             return;
+        }
+        if std::mem::take(&mut self.waits_for_timer) && self.core.flight_size() == 0 {
+            return self.send(now, out);
         }
         if self.core.flight_size() == 0 || self.core.window_limit == 0 {
             self.rtt.back_off();
@@ -485,7 +497,7 @@ impl Sender {
                     return;
                 }
             }
-            if self.waits_for_pace(now) {
+            if self.waits_for_timer && !resending || self.waits_for_pace(now) {
                 return;
             }
             let len = len.min(room);
@@ -587,7 +599,7 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 section 6.1.4: new data only. L4S packets are marked in retransmissions, too (RFC 8311 section 4.3).
+    /// New data only [RFC 3168 sec 6.1.5]. L4S packets are marked in retransmissions, too [RFC 8311 sec 4.3].
     fn codepoint(&self, new_data: bool, payload: u64) -> Ecn {
         match self.config.ecn_codepoint() {
             Ecn::Ect1 if payload > 0 && self.marks.is_some() => Ecn::Ect1,
@@ -605,6 +617,7 @@ impl Sender {
         transmit.segment.ack = 0;
         transmit.segment.window = self.config.max_window.min(0xffff) as u16;
         transmit.segment.syn_options = self.config.syn_options();
+        transmit.ecn = self.config.handshake_codepoint();
         transmit.retransmission = again;
         out.push(transmit);
         self.timing = if again { None } else { Some((1, now)) };

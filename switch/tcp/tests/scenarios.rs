@@ -395,7 +395,7 @@ fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
 }
 
 #[test]
-fn rfc_8257_3_3_a_mark_reduces_by_half_of_alpha_and_a_loss_by_half() {
+fn rfc_8257_3_5_a_mark_reduces_by_half_of_alpha_a_loss_by_half_and_both_once() {
     let mut bench = Bench::new(Config { initial_ssthresh: Some(2 * MSS), delayed_ack: false, ..config(Flavour::Dctcp) });
     bench.sender.open(0, &mut bench.out);
     assert!(bench.out.iter().all(|t| t.ecn == Ecn::Ect0), "ECT without the option `ecn`");
@@ -415,13 +415,28 @@ fn rfc_8257_3_3_a_mark_reduces_by_half_of_alpha_and_a_loss_by_half() {
     bench.sender.on_segment(100 * MS, &ack(n + 1, Flags::ACK.with(Flags::ECE)), &mut bench.out);
     let kept = bench.cwnd() as f64 / before as f64;
     assert!(kept > 0.93 && kept < 1.0, "{kept}");
-    // a loss in the same window halves, though a mark has reduced it (section 3.5)
-    let before = bench.sender.flight_size();
+    // a loss in the same window is no second reduction: once "across all loss signals" [RFC 8257 sec 3.5]
+    let before = bench.cwnd();
     for right in 3..6 {
         bench.ack_sack(n + 1, &[(n + 2, n + right)]);
     }
     assert!(bench.sender.in_recovery());
+    assert_eq!(bench.cwnd(), before);
+    // in the next window it halves, whatever alpha is
+    let mut next = (bench.sender.acknowledged() + bench.sender.flight_size()) / MSS;
+    bench.ack(next);
+    assert!(!bench.sender.in_recovery());
+    let before = bench.sender.flight_size();
+    for right in 3..6 {
+        bench.ack_sack(next, &[(next + 1, next + right)]);
+    }
+    assert!(bench.sender.in_recovery());
     assert!(bench.cwnd() <= before / 2 + MSS, "{} of {before}", bench.cwnd());
+    // a timeout leaves one segment, whatever came before
+    next += 1;
+    bench.ack(next);
+    bench.fire_timer();
+    assert_eq!(bench.cwnd(), MSS);
 }
 
 #[test]

@@ -44,12 +44,17 @@ impl Cubic {
         if core.is_reduced() {
             return core.ssthresh;
         }
+        self.reduced(core).max(2 * core.mss)
+    }
+
+    /// The same without its lower bound, which a mark does not have.
+    pub fn reduced(&mut self, core: &Core) -> u64 {
         let cwnd = core.cwnd as f64 / core.mss as f64;
         // fast convergence: the saturation point is falling, so leave room to others
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        ((core.reduction_base() as f64 * BETA) as u64).max(2 * core.mss)
+        (core.reduction_base() as f64 * BETA) as u64
     }
 
     /// The threshold after a timeout. Congestion avoidance then begins at the plateau: K is 0, and W_max the window at its beginning

@@ -131,19 +131,20 @@ impl Core {
         self.una < self.ecn_recover
     }
 
-    /// RFC 5681 equation (4): max(FlightSize / 2, 2 * SMSS).
+    /// The threshold after a loss, max(FlightSize / 2, 2 * SMSS) [RFC 5681 eq 4]; the present one where a mark has reduced the window that
+    /// the loss is in, also by less than half [RFC 8257 sec 3.5].
     pub fn half(&self) -> u64 {
         if self.is_reduced() {
             return self.ssthresh;
         }
-        self.half_in_any_case()
+        self.halved().max(2 * self.mss)
     }
 
-    /// The same after a reduction in the same window: a mark of DCTCP may have made it by little (RFC 8257 section 3.5).
-    pub fn half_in_any_case(&self) -> u64 {
+    /// The same without its lower bound.
+    pub fn halved(&self) -> u64 {
         let half = self.reduction_base() / 2;
         let fraction = if self.reduction_base == ReductionBase::WindowSegments { half % self.mss } else { 0 };
-        (half - fraction).max(2 * self.mss)
+        half - fraction
     }
 
     /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3). An ACK of several segments counts as so many,
@@ -249,10 +250,9 @@ impl Control {
             Control::Tahoe => tahoe::on_dup_ack(core),
             Control::Reno => reno::on_dup_ack(core),
             Control::NewReno(state) => newreno::on_dup_ack(state, core),
-            Control::Sack => sack::on_dup_ack(core, |core| core.half()),
+            Control::Sack | Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half()),
             Control::Sack1 => sack1::on_dup_ack(core),
             Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
-            Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half_in_any_case()),
             Control::Prague(prague) => sack::on_dup_ack(core, |core| prague.half(core)),
             Control::Bbr(bbr) => bbr.on_dup_ack(core),
         }
@@ -262,19 +262,18 @@ impl Control {
     pub fn ssthresh_after_timeout(&mut self, core: &Core) -> u64 {
         match self {
             Control::Cubic(cubic) => cubic.on_timeout(core),
-            Control::Dctcp(_) => core.half_in_any_case(),
             Control::Prague(prague) => prague.half(core),
             Control::Bbr(bbr) => bbr.on_timeout(core),
             _ => core.half(),
         }
     }
 
-    /// The slow start threshold, and the window, after an ECN echo.
-    pub fn ssthresh_after_echo(&mut self, core: &Core) -> u64 {
+    /// The window after an ECN echo, before its lower bound.
+    pub fn window_after_echo(&mut self, core: &Core) -> u64 {
         match self {
-            Control::Cubic(cubic) => cubic.reduce(core),
+            Control::Cubic(cubic) => cubic.reduced(core),
             Control::Dctcp(dctcp) => dctcp.reduced(core),
-            _ => core.half(),
+            _ => core.halved(),
         }
     }
 
