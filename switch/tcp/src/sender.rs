@@ -66,6 +66,8 @@ pub struct Sender {
     syn_lost: bool,
     /// Where the segment began that the last timeout sent again.
     timeout_una: Option<u64>,
+    /// When data last left.
+    sent_at: Option<Nanos>,
     /// Of paced flavours.
     delivery: Option<Delivery>,
     pacer: Pacer,
@@ -99,6 +101,7 @@ impl Sender {
             waits_for_timer: false,
             syn_lost: false,
             timeout_una: None,
+            sent_at: None,
             delivery: config.flavour.is_paced().then(Delivery::default),
             pacer: Pacer::default(),
             pacing_timer: None,
@@ -189,6 +192,7 @@ impl Sender {
         self.core.window_limit = u64::from(segment.window).min(self.core.max_window);
         if let Some(mss) = segment.syn_options.mss {
             self.core.mss = self.core.mss.min(u64::from(mss.max(1)));
+            self.core.cwnd = self.core.initial_window();
         }
         if let Some(ts) = segment.timestamps {
             self.ts_recent = ts.value;
@@ -425,6 +429,7 @@ impl Sender {
     /// Sends what the windows admit.
     fn send(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         self.pacing_timer = None;
+        self.restart_after_idle(now);
         if std::mem::take(&mut self.core.retransmit_first) && self.core.una < self.core.max_sent {
             let len = self.core.mss.min(self.core.max_sent - self.core.una);
             let una = self.core.una;
@@ -446,6 +451,14 @@ impl Sender {
             self.timer = Some(now + self.rtt.rto());
         }
         self.note_application_limit();
+    }
+
+    /// A window that no data have used for more than an RTO is RW = min(IW, cwnd) when they begin again [RFC 5681 sec 4.1].
+    fn restart_after_idle(&mut self, now: Nanos) {
+        let idle = self.core.flight_size() == 0 && self.sent_at.is_some_and(|at| now.saturating_sub(at) > self.rtt.rto());
+        if idle && self.core.una < self.end() && self.control.restarts_after_idle() {
+            self.core.cwnd = self.core.cwnd.min(self.core.initial_window());
+        }
     }
 
     /// Section 3.4 of draft-cheng-iccrg-delivery-rate-estimation-00: less than a segment is left to send, the window has room, and all
@@ -584,6 +597,7 @@ impl Sender {
         } else if self.timing.is_none() {
             self.timing = Some((stop, now));
         }
+        self.sent_at = Some(now);
         self.pacer.sent(now, len);
         if let Some(delivery) = &mut self.delivery {
             let idle = self.core.una == self.core.max_sent;

@@ -524,6 +524,36 @@ fn prague_2_4_2_a_count_of_marks_reduces_the_window_once() {
 }
 
 #[test]
+fn rfc_5681_4_1_data_after_an_idle_time_begin_with_the_restart_window() {
+    for flavour in Flavour::ALL.into_iter().filter(|&flavour| flavour != Flavour::Bbr) {
+        for (idle, restarts) in [(60_000 * MS, true), (20 * MS, false)] {
+            let mut sender = Sender::new(config(flavour), 0).unwrap();
+            let (mut out, mut now) = (vec![], 0);
+            sender.write(400 * MSS);
+            sender.open(0, &mut out);
+            while sender.acknowledged() < 400 * MSS {
+                now += 20 * MS;
+                while let Some(at) = sender.next_timer().filter(|&at| at < now) {
+                    sender.on_timer(at, &mut out);
+                }
+                let segment = Segment { flags: Flags::ACK, window: 8192, ..Segment::default() };
+                let segment = if flavour == Flavour::Prague { segment.with_ace(5) } else { segment };
+                for n in sender.acknowledged() / MSS..(sender.acknowledged() + sender.flight_size()) / MSS {
+                    sender.on_segment(now, &Segment { ack: (1 + (n + 1) * MSS) as u32, ..segment }, &mut out);
+                }
+            }
+            let before = sender.cwnd();
+            assert!(before > 20 * MSS, "{flavour:?}: {before}");
+            sender.write(400 * MSS);
+            sender.poll(now + idle, &mut out);
+            let window = if restarts { 10 * MSS } else { before };
+            assert_eq!(sender.cwnd(), window, "{flavour:?} after {idle} ns");
+            assert!(sender.flight_size() <= window, "{flavour:?} after {idle} ns: {}", sender.flight_size());
+        }
+    }
+}
+
+#[test]
 fn rfc_9293_3_5_handshake_negotiates_and_a_lost_syn_is_sent_again() {
     let base = Config { handshake: true, max_window: 1 << 20, ..config(Flavour::Sack) };
     let mut sender = Sender::new(base.clone(), u32::MAX).unwrap();

@@ -30,6 +30,7 @@ pub(crate) const DUP_THRESH: u32 = 3;
 pub(crate) struct Core {
     pub mss: u64,
     pub cwnd: u64,
+    initial_window_segments: u64,
     /// Part of an octet that congestion avoidance has added to `cwnd`, in units of 1 / `cwnd`.
     cwnd_remainder: u64,
     pub ssthresh: u64,
@@ -58,7 +59,8 @@ pub(crate) struct Core {
     pub retransmit_first: bool,
     /// Set by a flavour in an ACK of new data: leave the retransmission timer as it is.
     pub keep_timer: bool,
-    /// Whether the window was what stopped the last transmission: only then may it grow (RFC 7661, RFC 9438 section 5.8).
+    /// Whether the window was what stopped the last transmission: only then may it grow [RFC 9438 sec 5.8]. [RFC 7661 sec 4.3] asks for less:
+    /// it lets a window grow that is half in use.
     pub cwnd_limited: bool,
     pub reduction_base: ReductionBase,
     pub byte_counting: bool,
@@ -68,10 +70,10 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(config: &Config) -> Self {
-        let mss = u64::from(config.mss);
-        Core {
-            mss,
-            cwnd: (mss * u64::from(config.initial_window_segments)).min(config.max_window),
+        let mut core = Core {
+            mss: u64::from(config.mss),
+            cwnd: 0,
+            initial_window_segments: u64::from(config.initial_window_segments),
             cwnd_remainder: 0,
             ssthresh: config.initial_ssthresh.unwrap_or(config.max_window).min(config.max_window),
             una: 0,
@@ -94,7 +96,14 @@ impl Core {
             byte_counting: config.byte_counting,
             avoid_multiple_fast_retransmits: config.avoid_multiple_fast_retransmits || config.flavour.uses_sack(),
             stats: SenderStats::default(),
-        }
+        };
+        core.cwnd = core.initial_window();
+        core
+    }
+
+    /// IW of RFC 5681 and RFC 6928, in segments of the connection's own size.
+    pub fn initial_window(&self) -> u64 {
+        (self.mss * self.initial_window_segments).min(self.max_window)
     }
 
     /// Sent and not acknowledged (RFC 5681 section 2).
@@ -307,6 +316,11 @@ impl Control {
         if let Control::Bbr(bbr) = self {
             bbr.on_restart_from_idle();
         }
+    }
+
+    /// Whether a window as it was before is too much after a long time without data [RFC 5681 sec 4.1]. BBR sends at its rate then.
+    pub fn restarts_after_idle(&self) -> bool {
+        !matches!(self, Control::Bbr(_))
     }
 
     /// Whether the flavour itself sends less than it could, so that delivery rates say nothing of the path.
