@@ -6,6 +6,7 @@
 
 use crate::ranges::Ranges;
 use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
+use crate::ts_recent::TsRecent;
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// How many of the latest out-of-order arrivals are remembered to order the SACK blocks.
@@ -42,7 +43,7 @@ pub struct Receiver {
     fin_at: Option<u64>,
     /// Whether `next` is past it.
     finished: bool,
-    ts_recent: u32,
+    ts_recent: TsRecent,
     echo_congestion: bool,
     /// Packets that arrived with a mark, from 5 on (r.cep of RFC 9768 section 3.2.1).
     marks: u64,
@@ -70,7 +71,7 @@ impl Receiver {
             timer: None,
             fin_at: None,
             finished: false,
-            ts_recent: 0,
+            ts_recent: TsRecent::default(),
             echo_congestion: false,
             marks: INITIAL_MARKS,
             marked: false,
@@ -99,6 +100,10 @@ impl Receiver {
             return;
         }
         self.stats.segments_received += u64::from(len > 0);
+        if segment.timestamps.is_some_and(|ts| self.ts_recent.rejects(now, ts.value)) {
+            self.stats.duplicates += u64::from(len > 0);
+            return self.acknowledge(now, out);
+        }
         let Some(start) = seq::to_offset(irs, self.next, segment.seq).filter(|&at| at > 0) else {
             return self.acknowledge(now, out);
         };
@@ -119,7 +124,7 @@ impl Receiver {
         }
         // RFC 7323 section 4.3: echo the timestamp of the segment that fills the left edge
         if let Some(ts) = segment.timestamps.filter(|_| start <= self.next) {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         let before = self.next;
         let had_gap = !self.out_of_order.is_empty();
@@ -187,7 +192,7 @@ impl Receiver {
         }
         self.irs = Some(segment.seq);
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         let mut flags = Flags::SYN.with(Flags::ACK);
         if self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE) {
@@ -242,7 +247,7 @@ impl Receiver {
     }
 
     fn timestamps(&self, now: Nanos) -> Option<Timestamps> {
-        self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent })
+        self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent.echo() })
     }
 
     fn remember(&mut self, start: u64) {

@@ -6,6 +6,7 @@ use crate::pacing::Pacer;
 use crate::rtt::Rtt;
 use crate::scoreboard::NextSeg;
 use crate::segment::{Ecn, Flags, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
+use crate::ts_recent::TsRecent;
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// Counts since the start of a connection.
@@ -60,7 +61,7 @@ pub struct Sender {
     /// The peer's next sequence number (RCV.NXT).
     rcv_nxt: u32,
     peer_scale: u8,
-    ts_recent: u32,
+    ts_recent: TsRecent,
     /// An ECN echo met a window of one segment: new data wait for the timer.
     waits_for_timer: bool,
     syn_lost: bool,
@@ -97,7 +98,7 @@ impl Sender {
             timing: None,
             rcv_nxt: 0,
             peer_scale: config.window_scale(),
-            ts_recent: 0,
+            ts_recent: TsRecent::default(),
             waits_for_timer: false,
             syn_lost: false,
             timeout_una: None,
@@ -195,7 +196,7 @@ impl Sender {
             self.core.cwnd = self.core.initial_window();
         }
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         // RFC 9768 section 3.1.1: a receiver that does not count marks leaves the sender without ECN
         self.marks = self.marks.filter(|_| u64::from(segment.ace()) == SYN_WITHOUT_ECT);
@@ -222,6 +223,10 @@ impl Sender {
             out.push(self.bare(Flags::ACK, self.core.nxt, now));
             return;
         }
+        if segment.timestamps.is_some_and(|ts| self.ts_recent.rejects(now, ts.value)) {
+            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+            return;
+        }
         let Some(ack) = seq::to_offset(self.iss, self.core.una, segment.ack) else { return };
         if ack < self.core.una || ack > self.core.max_sent {
             return;
@@ -232,7 +237,7 @@ impl Sender {
         let window_changed = window != self.core.window_limit;
         self.core.window_limit = window;
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         let (prior_in_flight, prior_lost) = self.before_delivery();
         let echo = self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE);
@@ -640,7 +645,7 @@ impl Sender {
 
     /// A segment without payload at stream offset `at`.
     fn bare(&self, flags: Flags, at: u64, now: Nanos) -> Transmit {
-        let timestamps = self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent });
+        let timestamps = self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent.echo() });
         let segment = Segment {
             seq: seq::to_wire(self.iss, at),
             ack: self.rcv_nxt,
