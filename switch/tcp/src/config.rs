@@ -197,7 +197,7 @@ pub struct Config {
     pub handshake: bool,
     pub reduction_base: ReductionBase,
     /// Whether congestion avoidance counts the octets that an ACK covers, as RFC 5681 section 3.1 recommends and Linux does, or adds
-    /// the same for every ACK (its equation 3, ns-2), which delayed ACKs halve.
+    /// the same for every ACK (its equation 3, ns-2, [RFC 8312 sec 4.3]), which delayed ACKs halve.
     pub byte_counting: bool,
     /// Of CUBIC.
     pub reno_friendliness: RenoFriendliness,

@@ -345,6 +345,27 @@ fn rfc_9438_4_3_cubic_is_reno_friendly_where_reno_is_faster() {
     assert!((3.4..=4.8).contains(&gained), "8 rounds at 9/17: 4.2, not {gained}");
 }
 
+/// By hand: the first ACK after recovery goes (W_cubic(RTT) - cwnd) / cwnd of a segment, however many segments it covers; where octets are
+/// counted, as many times as the segments that it covers, at most two.
+#[test]
+fn rfc_8312_4_3_cubic_grows_by_acks_or_by_what_they_cover() {
+    for (byte_counting, covers, times) in [(false, 1, 1.0), (false, 2, 1.0), (true, 1, 1.0), (true, 2, 2.0), (true, 5, 2.0)] {
+        let mut bench = in_flight_with(Config { byte_counting, ..config(Flavour::Cubic) }, 100);
+        bench.ack(1);
+        bench.ack_sack(1, &[(2, 5)]);
+        bench.ack(101);
+        let before = bench.cwnd() as f64 / 1e3;
+        bench.now += 100 * MS;
+        bench.ack(101 + covers);
+        let srtt = bench.sender.srtt().unwrap() as f64 * 1e-9;
+        // the window before the reduction had grown by the ACK of the first segment
+        let (w_max, k) = (100.01, f64::cbrt((100.01 - before) / 0.4));
+        let step = (0.4 * (srtt - k).powi(3) + w_max - before) / before * times;
+        let grown = bench.cwnd() as f64 / 1e3 - before;
+        assert!((grown - step).abs() < 0.002, "{byte_counting} {covers}: {grown}, by hand {step}");
+    }
+}
+
 /// By hand: W(t) = 70 + 0.4 t^3 or W_est = 70 + 5.3 t, whichever is larger.
 #[test]
 fn rfc_8312_4_7_cubic_begins_at_its_plateau_after_a_timeout() {

@@ -94,8 +94,9 @@ impl Cubic {
         let w_cubic = C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + self.w_max;
         let segments = acked as f64 / mss;
         let target = w_cubic.clamp(cwnd, 1.5 * cwnd);
-        // per ACK, (target - cwnd) / cwnd segments, for as many segments as it acknowledges
-        let mut next = cwnd + (target - cwnd) / cwnd * segments.min(2.0);
+        // (target - cwnd) / cwnd segments for an ACK [RFC 8312 sec 4.3], or for each segment that it acknowledges, where octets are counted
+        let steps = if core.byte_counting { segments.min(2.0) } else { 1.0 };
+        let mut next = cwnd + (target - cwnd) / cwnd * steps;
         match self.friendliness {
             RenoFriendliness::Rfc9438 => {
                 // W_est, equation (4); alpha is 1 once the window of the last reduction is reached
