@@ -345,6 +345,33 @@ fn rfc_9438_4_3_cubic_is_reno_friendly_where_reno_is_faster() {
     assert!((3.4..=4.8).contains(&gained), "8 rounds at 9/17: 4.2, not {gained}");
 }
 
+/// One segment each 100 ms for 20 s, then data without end: the window stays, and its time begins then.
+#[test]
+fn rfc_8312_5_8_time_limited_by_the_application_is_no_time_of_cubic() {
+    let start = Config { initial_window_segments: 60, initial_ssthresh: Some(50 * MSS), ..config(Flavour::Cubic) };
+    let mut bench = Bench { sender: Sender::new(start, 0).unwrap(), now: 0, out: vec![] };
+    bench.sender.open(0, &mut bench.out);
+    for n in 1..=200 {
+        bench.sender.write(MSS);
+        bench.sender.poll(bench.now, &mut bench.out);
+        bench.now += 100 * MS;
+        bench.ack(n);
+    }
+    assert_eq!(bench.cwnd(), 60 * MSS);
+    bench.sender.write(u64::MAX);
+    bench.sender.poll(bench.now, &mut bench.out);
+    let mut acked = 200;
+    for _ in 0..10 {
+        bench.now += 100 * MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+    }
+    // W_est gains a segment in each round trip; with the 20 s, W(t) would be thousands
+    assert!((68 * MSS..=71 * MSS).contains(&bench.cwnd()), "{}", bench.cwnd());
+}
+
 /// By hand: the first ACK after recovery goes (W_cubic(RTT) - cwnd) / cwnd of a segment, however many segments it covers; where octets are
 /// counted, as many times as the segments that it covers, at most two.
 #[test]
