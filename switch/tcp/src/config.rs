@@ -197,7 +197,7 @@ pub struct Config {
     pub handshake: bool,
     pub reduction_base: ReductionBase,
     /// Whether congestion avoidance counts the octets that an ACK covers, as RFC 5681 section 3.1 recommends and Linux does, or adds
-    /// the same for every ACK (its equation 3, ns-2), which delayed ACKs halve.
+    /// the same for every ACK (its equation 3, ns-2, [RFC 8312 sec 4.3]), which delayed ACKs halve.
     pub byte_counting: bool,
     /// Of CUBIC.
     pub reno_friendliness: RenoFriendliness,
@@ -286,6 +286,16 @@ impl Config {
             Flavour::Bbr => Ecn::NotEct,
             _ if self.ecn => Ecn::Ect0,
             _ => Ecn::NotEct,
+        }
+    }
+
+    /// What a SYN and a SYN-ACK say of ECN: nothing [RFC 3168 sec 6.1.1], except in DCTCP, where a switch full of ECN-capable packets would
+    /// drop them [RFC 8257 sec 3.6].
+    pub fn handshake_codepoint(&self) -> Ecn {
+        if self.flavour == Flavour::Dctcp {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
         }
     }
 

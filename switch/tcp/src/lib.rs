@@ -18,6 +18,7 @@
 //! | `congestion/bbr.rs` | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1), with the loss recovery of `sack.rs` |
 //! | `delivery.rs` | draft-cheng-iccrg-delivery-rate-estimation-00 |
 //! | `rtt.rs` | RFC 6298; Jacobson 1988 |
+//! | `ts_recent.rs` | RFC 7323 (which timestamp to echo; PAWS) |
 //! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 9768 (a count of marks), RFC 7323 (options) |
 //!
 //! Stream positions are 64-bit offsets inside (0 is the SYN, data start at 1) and 32-bit sequence numbers outside, so
@@ -56,6 +57,7 @@ mod scoreboard;
 mod segment;
 mod sender;
 pub mod seq;
+mod ts_recent;
 pub mod wire;
 
 pub use config::{Config, ConfigError, Flavour, ReductionBase, RenoFriendliness, RttEstimator, SackRecovery};

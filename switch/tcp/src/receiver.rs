@@ -6,6 +6,7 @@
 
 use crate::ranges::Ranges;
 use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
+use crate::ts_recent::TsRecent;
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// How many of the latest out-of-order arrivals are remembered to order the SACK blocks.
@@ -42,7 +43,7 @@ pub struct Receiver {
     fin_at: Option<u64>,
     /// Whether `next` is past it.
     finished: bool,
-    ts_recent: u32,
+    ts_recent: TsRecent,
     echo_congestion: bool,
     /// Packets that arrived with a mark, from 5 on (r.cep of RFC 9768 section 3.2.1).
     marks: u64,
@@ -70,7 +71,7 @@ impl Receiver {
             timer: None,
             fin_at: None,
             finished: false,
-            ts_recent: 0,
+            ts_recent: TsRecent::default(),
             echo_congestion: false,
             marks: INITIAL_MARKS,
             marked: false,
@@ -98,27 +99,11 @@ impl Receiver {
         if len == 0 && !fin {
             return;
         }
-        // Whether this mark differs from the last one: RFC 8257 section 3.2 echoes every change at once, RFC 9768 section 3.2.2.5.1 the
-        // first mark after a segment without one.
-        let mut mark_changed = false;
-        if self.config.flavour == Flavour::Dctcp {
-            mark_changed = self.echo_congestion != congestion_experienced;
-            if mark_changed && self.unacknowledged > 0 {
-                // what waits for a delayed ACK came with the mark before
-                self.acknowledge(now, out);
-            }
-            self.echo_congestion = congestion_experienced;
-        } else if self.config.counts_marks() {
-            self.marks += u64::from(congestion_experienced);
-            mark_changed = congestion_experienced && !self.marked;
-            self.marked = congestion_experienced;
-        } else if self.config.uses_ecn() {
-            if segment.flags.has(Flags::CWR) {
-                self.echo_congestion = false;
-            }
-            self.echo_congestion |= congestion_experienced;
-        }
         self.stats.segments_received += u64::from(len > 0);
+        if segment.timestamps.is_some_and(|ts| self.ts_recent.rejects(now, ts.value)) {
+            self.stats.duplicates += u64::from(len > 0);
+            return self.acknowledge(now, out);
+        }
         let Some(start) = seq::to_offset(irs, self.next, segment.seq).filter(|&at| at > 0) else {
             return self.acknowledge(now, out);
         };
@@ -127,12 +112,19 @@ impl Receiver {
             // outside the window: RFC 9293 section 3.10.7.4, drop and acknowledge
             return self.acknowledge(now, out);
         }
+        // a mark is ignored outside the window [RFC 3168 sec 6.1.5]; where marks are counted, that of a duplicate counts
+        let in_window = start >= self.next || end > self.next;
+        let mark_changed = if in_window || self.config.counts_marks() {
+            self.take_mark(now, congestion_experienced, segment.flags.has(Flags::CWR), out)
+        } else {
+            false
+        };
         if fin && self.fin_at.is_none() {
             self.fin_at = Some(end);
         }
         // RFC 7323 section 4.3: echo the timestamp of the segment that fills the left edge
         if let Some(ts) = segment.timestamps.filter(|_| start <= self.next) {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         let before = self.next;
         let had_gap = !self.out_of_order.is_empty();
@@ -170,13 +162,37 @@ impl Receiver {
         }
     }
 
+    /// Notes whether a segment came with a mark, and answers whether its ACK must not wait: [RFC 8257 sec 3.2] echoes every change at once,
+    /// [RFC 9768 sec 3.2.2.5.1] the first mark after a segment without one.
+    fn take_mark(&mut self, now: Nanos, marked: bool, cwr: bool, out: &mut Vec<Transmit>) -> bool {
+        if self.config.flavour == Flavour::Dctcp {
+            let changed = self.echo_congestion != marked;
+            if changed && self.unacknowledged > 0 {
+                // what waits for a delayed ACK came with the mark before
+                self.acknowledge(now, out);
+            }
+            self.echo_congestion = marked;
+            changed
+        } else if self.config.counts_marks() {
+            self.marks += u64::from(marked);
+            let first = marked && !self.marked;
+            self.marked = marked;
+            first
+        } else {
+            if self.config.uses_ecn() {
+                self.echo_congestion = self.echo_congestion && !cwr || marked;
+            }
+            false
+        }
+    }
+
     fn on_syn(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
         if self.irs.is_some_and(|irs| irs != segment.seq) {
             return;
         }
         self.irs = Some(segment.seq);
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         let mut flags = Flags::SYN.with(Flags::ACK);
         if self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE) {
@@ -194,7 +210,7 @@ impl Receiver {
         if self.config.counts_marks() && segment.ace() == COUNTS_MARKS as u8 {
             reply = reply.with_ace(SYN_WITHOUT_ECT);
         }
-        out.push(Transmit { segment: reply, ecn: Ecn::NotEct, retransmission: false });
+        out.push(Transmit { segment: reply, ecn: self.config.handshake_codepoint(), retransmission: false });
     }
 
     /// The delayed-ACK timer ran out; nothing happens before [`Receiver::next_timer`].
@@ -231,7 +247,7 @@ impl Receiver {
     }
 
     fn timestamps(&self, now: Nanos) -> Option<Timestamps> {
-        self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent })
+        self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent.echo() })
     }
 
     fn remember(&mut self, start: u64) {

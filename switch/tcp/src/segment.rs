@@ -172,8 +172,8 @@ impl Ecn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     pub segment: Segment,
-    /// What the IP header says: new data only are ECN-capable, no retransmission, no pure ACK (RFC 3168 section 6.1.4); of Prague,
-    /// retransmissions too (RFC 8311 section 4.3).
+    /// What the IP header says: new data only are ECN-capable, no pure ACK [RFC 3168 sec 6.1.4] and no retransmission [RFC 3168 sec 6.1.5];
+    /// of Prague, retransmissions too [RFC 8311 sec 4.3].
     pub ecn: Ecn,
     /// Whether any byte of it was sent before.
     pub retransmission: bool,

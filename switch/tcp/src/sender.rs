@@ -6,6 +6,7 @@ use crate::pacing::Pacer;
 use crate::rtt::Rtt;
 use crate::scoreboard::NextSeg;
 use crate::segment::{Ecn, Flags, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
+use crate::ts_recent::TsRecent;
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
 /// Counts since the start of a connection.
@@ -60,11 +61,14 @@ pub struct Sender {
     /// The peer's next sequence number (RCV.NXT).
     rcv_nxt: u32,
     peer_scale: u8,
-    ts_recent: u32,
-    send_cwr: bool,
+    ts_recent: TsRecent,
+    /// An ECN echo met a window of one segment: new data wait for the timer.
+    waits_for_timer: bool,
     syn_lost: bool,
     /// Where the segment began that the last timeout sent again.
     timeout_una: Option<u64>,
+    /// When data last left.
+    sent_at: Option<Nanos>,
     /// Of paced flavours.
     delivery: Option<Delivery>,
     pacer: Pacer,
@@ -94,10 +98,11 @@ impl Sender {
             timing: None,
             rcv_nxt: 0,
             peer_scale: config.window_scale(),
-            ts_recent: 0,
-            send_cwr: false,
+            ts_recent: TsRecent::default(),
+            waits_for_timer: false,
             syn_lost: false,
             timeout_una: None,
+            sent_at: None,
             delivery: config.flavour.is_paced().then(Delivery::default),
             pacer: Pacer::default(),
             pacing_timer: None,
@@ -188,9 +193,10 @@ impl Sender {
         self.core.window_limit = u64::from(segment.window).min(self.core.max_window);
         if let Some(mss) = segment.syn_options.mss {
             self.core.mss = self.core.mss.min(u64::from(mss.max(1)));
+            self.core.cwnd = self.core.initial_window();
         }
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         // RFC 9768 section 3.1.1: a receiver that does not count marks leaves the sender without ECN
         self.marks = self.marks.filter(|_| u64::from(segment.ace()) == SYN_WITHOUT_ECT);
@@ -217,6 +223,10 @@ impl Sender {
             out.push(self.bare(Flags::ACK, self.core.nxt, now));
             return;
         }
+        if segment.timestamps.is_some_and(|ts| self.ts_recent.rejects(now, ts.value)) {
+            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+            return;
+        }
         let Some(ack) = seq::to_offset(self.iss, self.core.una, segment.ack) else { return };
         if ack < self.core.una || ack > self.core.max_sent {
             return;
@@ -227,13 +237,13 @@ impl Sender {
         let window_changed = window != self.core.window_limit;
         self.core.window_limit = window;
         if let Some(ts) = segment.timestamps {
-            self.ts_recent = ts.value;
+            self.ts_recent.store(now, ts.value);
         }
         let (prior_in_flight, prior_lost) = self.before_delivery();
         let echo = self.config.uses_ecn() && !self.config.counts_marks() && segment.flags.has(Flags::ECE);
         self.control.observe(&self.core, ack, ack - self.core.una, echo);
         if echo {
-            self.on_ecn_echo(ack);
+            self.on_ecn_echo(now, ack);
             // RFC 3168 section 6.1.2: such an ACK does not make the window larger.
             self.core.cwnd_limited = false;
         }
@@ -344,16 +354,22 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 section 6.1.2: as a lost segment, once per window, without a retransmission.
-    fn on_ecn_echo(&mut self, ack: u64) {
-        if self.core.in_recovery || ack <= self.core.ecn_recover {
+    /// As a lost segment, without a retransmission, and once for a window of data, whether it was marked or lost [RFC 3168 sec 6.1.2]. The
+    /// window may fall to one segment, the threshold to two [RFC 5681 eq 4]; a window of one is halved by waiting for the timer.
+    fn on_ecn_echo(&mut self, now: Nanos, ack: u64) {
+        if self.core.in_recovery || ack <= self.core.ecn_recover.max(self.core.recover) {
             return;
         }
-        self.core.ecn_recover = 0;
-        self.core.ssthresh = self.control.ssthresh_after_echo(&self.core);
-        self.core.cwnd = self.core.ssthresh;
+        let mss = self.core.mss;
+        if self.core.cwnd <= mss {
+            self.waits_for_timer = true;
+            self.timer = Some(now + self.rtt.rto());
+        }
+        let window = self.control.window_after_echo(&self.core);
+        self.core.cwnd = window.max(mss);
+        self.core.ssthresh = window.max(2 * mss);
         self.core.ecn_recover = self.core.max_sent;
-        self.send_cwr = true;
+        self.core.cwr_due = true;
         self.core.stats.ecn_reductions += 1;
     }
 
@@ -372,6 +388,9 @@ impl Sender {
             self.send_syn(now, true, out);
             return;
         }
+        if std::mem::take(&mut self.waits_for_timer) && self.core.flight_size() == 0 {
+            return self.send(now, out);
+        }
         if self.core.flight_size() == 0 || self.core.window_limit == 0 {
             self.rtt.back_off();
             self.probe(now, out);
@@ -385,6 +404,7 @@ impl Sender {
         self.core.cwnd = self.core.mss;
         self.core.nxt = self.core.una;
         self.core.recover = self.core.max_sent;
+        self.core.cwr_due = true;
         self.core.in_recovery = false;
         self.core.dup_acks = 0;
         self.core.limited_sent = 0;
@@ -414,6 +434,7 @@ impl Sender {
     /// Sends what the windows admit.
     fn send(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         self.pacing_timer = None;
+        self.restart_after_idle(now);
         if std::mem::take(&mut self.core.retransmit_first) && self.core.una < self.core.max_sent {
             let len = self.core.mss.min(self.core.max_sent - self.core.una);
             let una = self.core.una;
@@ -435,6 +456,14 @@ impl Sender {
             self.timer = Some(now + self.rtt.rto());
         }
         self.note_application_limit();
+    }
+
+    /// A window that no data have used for more than an RTO is RW = min(IW, cwnd) when they begin again [RFC 5681 sec 4.1].
+    fn restart_after_idle(&mut self, now: Nanos) {
+        let idle = self.core.flight_size() == 0 && self.sent_at.is_some_and(|at| now.saturating_sub(at) > self.rtt.rto());
+        if idle && self.core.una < self.end() && self.control.restarts_after_idle() {
+            self.core.cwnd = self.core.cwnd.min(self.core.initial_window());
+        }
     }
 
     /// Section 3.4 of draft-cheng-iccrg-delivery-rate-estimation-00: less than a segment is left to send, the window has room, and all
@@ -486,7 +515,7 @@ impl Sender {
                     return;
                 }
             }
-            if self.waits_for_pace(now) {
+            if self.waits_for_timer && !resending || self.waits_for_pace(now) {
                 return;
             }
             let len = len.min(room);
@@ -552,7 +581,8 @@ impl Sender {
             flags = flags.with(Flags::PSH);
         }
         let new_data = !retransmission && payload > 0;
-        if new_data && std::mem::take(&mut self.send_cwr) {
+        // where marks are counted, the bit belongs to the count
+        if new_data && std::mem::take(&mut self.core.cwr_due) && self.config.uses_ecn() && !self.config.counts_marks() {
             flags = flags.with(Flags::CWR);
         }
         let mut transmit = self.bare(flags, start, now);
@@ -572,6 +602,7 @@ impl Sender {
         } else if self.timing.is_none() {
             self.timing = Some((stop, now));
         }
+        self.sent_at = Some(now);
         self.pacer.sent(now, len);
         if let Some(delivery) = &mut self.delivery {
             let idle = self.core.una == self.core.max_sent;
@@ -587,7 +618,7 @@ impl Sender {
         }
     }
 
-    /// RFC 3168 section 6.1.4: new data only. L4S packets are marked in retransmissions, too (RFC 8311 section 4.3).
+    /// New data only [RFC 3168 sec 6.1.5]. L4S packets are marked in retransmissions, too [RFC 8311 sec 4.3].
     fn codepoint(&self, new_data: bool, payload: u64) -> Ecn {
         match self.config.ecn_codepoint() {
             Ecn::Ect1 if payload > 0 && self.marks.is_some() => Ecn::Ect1,
@@ -605,6 +636,7 @@ impl Sender {
         transmit.segment.ack = 0;
         transmit.segment.window = self.config.max_window.min(0xffff) as u16;
         transmit.segment.syn_options = self.config.syn_options();
+        transmit.ecn = self.config.handshake_codepoint();
         transmit.retransmission = again;
         out.push(transmit);
         self.timing = if again { None } else { Some((1, now)) };
@@ -613,7 +645,7 @@ impl Sender {
 
     /// A segment without payload at stream offset `at`.
     fn bare(&self, flags: Flags, at: u64, now: Nanos) -> Transmit {
-        let timestamps = self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent });
+        let timestamps = self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent.echo() });
         let segment = Segment {
             seq: seq::to_wire(self.iss, at),
             ack: self.rcv_nxt,

@@ -1,98 +1,9 @@
 //! One transition at a time, by hand: what goes in, what must come out, and the clause that says so.
-//! Segments are 1000 bytes and numbered from 0; `ack(n)` acknowledges segments 0 to n - 1.
 
-use fairlane_tcp::{Config, Ecn, Flags, Flavour, Nanos, Receiver, ReductionBase, SackBlocks, SackRecovery, Segment, Sender, Transmit};
+mod bench;
 
-const MSS: u64 = 1000;
-const MS: Nanos = 1_000_000;
-
-struct Bench {
-    sender: Sender,
-    now: Nanos,
-    out: Vec<Transmit>,
-}
-
-fn config(flavour: Flavour) -> Config {
-    Config {
-        flavour,
-        mss: 1000,
-        initial_window_segments: 10,
-        max_window: 1 << 20,
-        handshake: false,
-        reduction_base: ReductionBase::FlightSize,
-        ..Config::default()
-    }
-}
-
-impl Bench {
-    fn new(config: Config) -> Self {
-        let mut sender = Sender::new(config, 0).unwrap();
-        sender.write(u64::MAX);
-        Bench { sender, now: 0, out: vec![] }
-    }
-
-    /// Opens and returns the numbers of the segments sent.
-    fn open(&mut self) -> Vec<u64> {
-        self.sender.open(self.now, &mut self.out);
-        // what is paced leaves within some milliseconds
-        while let Some(at) = self.sender.next_timer().filter(|&at| at < 50 * MS) {
-            self.sender.on_timer(at, &mut self.out);
-        }
-        self.sent()
-    }
-
-    fn sent(&mut self) -> Vec<u64> {
-        self.out.drain(..).filter(|t| t.segment.payload_len > 0).map(|t| u64::from(t.segment.seq - 1) / MSS).collect()
-    }
-
-    fn ack(&mut self, upto: u64) -> Vec<u64> {
-        self.ack_sack(upto, &[])
-    }
-
-    /// An ACK with SACK blocks, in segment numbers.
-    fn ack_sack(&mut self, upto: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
-        let mut sack = SackBlocks::default();
-        for &(left, right) in blocks {
-            sack.push((1 + left * MSS) as u32, (1 + right * MSS) as u32);
-        }
-        let scale = config(Flavour::Sack).window_scale();
-        let segment =
-            Segment { ack: (1 + upto * MSS) as u32, flags: Flags::ACK, window: ((1u64 << 20) >> scale) as u16, sack, ..Segment::default() };
-        let segment = if self.sender.flavour() == Flavour::Prague { segment.with_ace(5) } else { segment };
-        self.sender.on_segment(self.now, &segment, &mut self.out);
-        self.sent()
-    }
-
-    /// The retransmission timer; what waits for the pace leaves before.
-    fn fire_timer(&mut self) -> Vec<u64> {
-        let before = self.sender.stats().timeouts;
-        loop {
-            self.now = self.sender.next_timer().expect("a timer is set");
-            self.sender.on_timer(self.now, &mut self.out);
-            let sent = self.sent();
-            if !self.sender.flavour().is_paced() || self.sender.stats().timeouts > before {
-                return sent;
-            }
-        }
-    }
-
-    fn cwnd(&self) -> u64 {
-        self.sender.cwnd()
-    }
-}
-
-/// A sender with `window` segments in flight, numbered from the answer on, in congestion avoidance.
-fn in_flight(flavour: Flavour, window: u64) -> Bench {
-    in_flight_with(config(flavour), window)
-}
-
-fn in_flight_with(config: Config, window: u64) -> Bench {
-    let config = Config { initial_window_segments: window as u32, initial_ssthresh: Some(2 * MSS), ..config };
-    let mut bench = Bench::new(config);
-    assert_eq!(bench.open(), (0..window).collect::<Vec<_>>());
-    bench.now = 100 * MS;
-    bench
-}
+use bench::{config, in_flight, in_flight_with, Bench, MS, MSS};
+use fairlane_tcp::{Config, Ecn, Flags, Flavour, Receiver, ReductionBase, SackRecovery, Segment, Sender};
 
 #[test]
 fn rfc_5681_3_1_slow_start_adds_a_segment_per_ack() {
@@ -434,6 +345,83 @@ fn rfc_9438_4_3_cubic_is_reno_friendly_where_reno_is_faster() {
     assert!((3.4..=4.8).contains(&gained), "8 rounds at 9/17: 4.2, not {gained}");
 }
 
+/// One segment each 100 ms for 20 s, then data without end: the window stays, and its time begins then.
+#[test]
+fn rfc_8312_5_8_time_limited_by_the_application_is_no_time_of_cubic() {
+    let start = Config { initial_window_segments: 60, initial_ssthresh: Some(50 * MSS), ..config(Flavour::Cubic) };
+    let mut bench = Bench { sender: Sender::new(start, 0).unwrap(), now: 0, out: vec![] };
+    bench.sender.open(0, &mut bench.out);
+    for n in 1..=200 {
+        bench.sender.write(MSS);
+        bench.sender.poll(bench.now, &mut bench.out);
+        bench.now += 100 * MS;
+        bench.ack(n);
+    }
+    assert_eq!(bench.cwnd(), 60 * MSS);
+    bench.sender.write(u64::MAX);
+    bench.sender.poll(bench.now, &mut bench.out);
+    let mut acked = 200;
+    for _ in 0..10 {
+        bench.now += 100 * MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+    }
+    // W_est gains a segment in each round trip; with the 20 s, W(t) would be thousands
+    assert!((68 * MSS..=71 * MSS).contains(&bench.cwnd()), "{}", bench.cwnd());
+}
+
+/// By hand: the first ACK after recovery goes (W_cubic(RTT) - cwnd) / cwnd of a segment, however many segments it covers; where octets are
+/// counted, as many times as the segments that it covers, at most two.
+#[test]
+fn rfc_8312_4_3_cubic_grows_by_acks_or_by_what_they_cover() {
+    for (byte_counting, covers, times) in [(false, 1, 1.0), (false, 2, 1.0), (true, 1, 1.0), (true, 2, 2.0), (true, 5, 2.0)] {
+        let mut bench = in_flight_with(Config { byte_counting, ..config(Flavour::Cubic) }, 100);
+        bench.ack(1);
+        bench.ack_sack(1, &[(2, 5)]);
+        bench.ack(101);
+        let before = bench.cwnd() as f64 / 1e3;
+        bench.now += 100 * MS;
+        bench.ack(101 + covers);
+        let srtt = bench.sender.srtt().unwrap() as f64 * 1e-9;
+        // the window before the reduction had grown by the ACK of the first segment
+        let (w_max, k) = (100.01, f64::cbrt((100.01 - before) / 0.4));
+        let step = (0.4 * (srtt - k).powi(3) + w_max - before) / before * times;
+        let grown = bench.cwnd() as f64 / 1e3 - before;
+        assert!((grown - step).abs() < 0.002, "{byte_counting} {covers}: {grown}, by hand {step}");
+    }
+}
+
+/// By hand: W(t) = 70 + 0.4 t^3 or W_est = 70 + 5.3 t, whichever is larger.
+#[test]
+fn rfc_8312_4_7_cubic_begins_at_its_plateau_after_a_timeout() {
+    let mut bench = in_flight(Flavour::Cubic, 100);
+    assert_eq!(bench.fire_timer(), [0]);
+    assert_eq!(bench.sender.ssthresh(), 70 * MSS, "ssthresh by beta");
+    let mut acked = 100;
+    bench.ack(acked);
+    let (mut start, mut seen) = (None, vec![]);
+    for _ in 0..120 {
+        bench.now += 100 * MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+        if bench.cwnd() >= bench.sender.ssthresh() {
+            let start = *start.get_or_insert(bench.now);
+            let tenths = (bench.now - start) / (100 * MS);
+            if [10, 30, 50, 100].contains(&tenths) {
+                seen.push((tenths, bench.cwnd() / MSS));
+            }
+        }
+    }
+    assert_eq!(seen.len(), 4);
+    for ((tenths, window), by_hand) in seen.into_iter().zip([75, 86, 120, 470]) {
+        assert!(window.abs_diff(by_hand) <= by_hand / 20, "{} s: {window}, by hand {by_hand}", tenths / 10);
+    }
+}
+
 #[test]
 fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
     let ecn = Config { ecn: true, initial_ssthresh: Some(2 * MSS), ..config(Flavour::Sack) };
@@ -455,7 +443,7 @@ fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
 }
 
 #[test]
-fn rfc_8257_3_3_a_mark_reduces_by_half_of_alpha_and_a_loss_by_half() {
+fn rfc_8257_3_5_a_mark_reduces_by_half_of_alpha_a_loss_by_half_and_both_once() {
     let mut bench = Bench::new(Config { initial_ssthresh: Some(2 * MSS), delayed_ack: false, ..config(Flavour::Dctcp) });
     bench.sender.open(0, &mut bench.out);
     assert!(bench.out.iter().all(|t| t.ecn == Ecn::Ect0), "ECT without the option `ecn`");
@@ -475,13 +463,28 @@ fn rfc_8257_3_3_a_mark_reduces_by_half_of_alpha_and_a_loss_by_half() {
     bench.sender.on_segment(100 * MS, &ack(n + 1, Flags::ACK.with(Flags::ECE)), &mut bench.out);
     let kept = bench.cwnd() as f64 / before as f64;
     assert!(kept > 0.93 && kept < 1.0, "{kept}");
-    // a loss in the same window halves, though a mark has reduced it (section 3.5)
-    let before = bench.sender.flight_size();
+    // a loss in the same window is no second reduction: once "across all loss signals" [RFC 8257 sec 3.5]
+    let before = bench.cwnd();
     for right in 3..6 {
         bench.ack_sack(n + 1, &[(n + 2, n + right)]);
     }
     assert!(bench.sender.in_recovery());
+    assert_eq!(bench.cwnd(), before);
+    // in the next window it halves, whatever alpha is
+    let mut next = (bench.sender.acknowledged() + bench.sender.flight_size()) / MSS;
+    bench.ack(next);
+    assert!(!bench.sender.in_recovery());
+    let before = bench.sender.flight_size();
+    for right in 3..6 {
+        bench.ack_sack(next, &[(next + 1, next + right)]);
+    }
+    assert!(bench.sender.in_recovery());
     assert!(bench.cwnd() <= before / 2 + MSS, "{} of {before}", bench.cwnd());
+    // a timeout leaves one segment, whatever came before
+    next += 1;
+    bench.ack(next);
+    bench.fire_timer();
+    assert_eq!(bench.cwnd(), MSS);
 }
 
 #[test]
@@ -566,6 +569,36 @@ fn prague_2_4_2_a_count_of_marks_reduces_the_window_once() {
     assert_eq!(ack(2, 1), (6 * MSS, 1), "5.05: alpha is 1 at first");
     assert_eq!(ack(3, 2), (6 * MSS, 1), "once in a round trip");
     assert_eq!(ack(4, 2), (6 * MSS, 1), "5.05 + 1 / 5.05");
+}
+
+#[test]
+fn rfc_5681_4_1_data_after_an_idle_time_begin_with_the_restart_window() {
+    for flavour in Flavour::ALL.into_iter().filter(|&flavour| flavour != Flavour::Bbr) {
+        for (idle, restarts) in [(60_000 * MS, true), (20 * MS, false)] {
+            let mut sender = Sender::new(config(flavour), 0).unwrap();
+            let (mut out, mut now) = (vec![], 0);
+            sender.write(400 * MSS);
+            sender.open(0, &mut out);
+            while sender.acknowledged() < 400 * MSS {
+                now += 20 * MS;
+                while let Some(at) = sender.next_timer().filter(|&at| at < now) {
+                    sender.on_timer(at, &mut out);
+                }
+                let segment = Segment { flags: Flags::ACK, window: 8192, ..Segment::default() };
+                let segment = if flavour == Flavour::Prague { segment.with_ace(5) } else { segment };
+                for n in sender.acknowledged() / MSS..(sender.acknowledged() + sender.flight_size()) / MSS {
+                    sender.on_segment(now, &Segment { ack: (1 + (n + 1) * MSS) as u32, ..segment }, &mut out);
+                }
+            }
+            let before = sender.cwnd();
+            assert!(before > 20 * MSS, "{flavour:?}: {before}");
+            sender.write(400 * MSS);
+            sender.poll(now + idle, &mut out);
+            let window = if restarts { 10 * MSS } else { before };
+            assert_eq!(sender.cwnd(), window, "{flavour:?} after {idle} ns");
+            assert!(sender.flight_size() <= window, "{flavour:?} after {idle} ns: {}", sender.flight_size());
+        }
+    }
 }
 
 #[test]

@@ -39,17 +39,31 @@ impl Cubic {
         Cubic { friendliness, w_max: 0.0, epoch: None, cwnd_prior: 0.0 }
     }
 
-    /// Section 4.6 and 4.7: the new threshold; remembers the window it came from.
+    /// Sections 4.6 and 4.7: the new threshold; remembers the window it came from.
     pub fn reduce(&mut self, core: &Core) -> u64 {
         if core.is_reduced() {
             return core.ssthresh;
         }
+        self.reduced(core).max(2 * core.mss)
+    }
+
+    /// The same without its lower bound, which a mark does not have.
+    pub fn reduced(&mut self, core: &Core) -> u64 {
         let cwnd = core.cwnd as f64 / core.mss as f64;
         // fast convergence: the saturation point is falling, so leave room to others
         self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        ((core.reduction_base() as f64 * BETA) as u64).max(2 * core.mss)
+        (core.reduction_base() as f64 * BETA) as u64
+    }
+
+    /// The threshold after a timeout. Congestion avoidance then begins at the plateau: K is 0, and W_max the window at its beginning
+    /// [RFC 8312 sec 4.7] [RFC 9438 sec 4.8].
+    pub fn on_timeout(&mut self, core: &Core) -> u64 {
+        let ssthresh = self.reduce(core);
+        self.w_max = 0.0;
+        self.epoch = None;
+        ssthresh
     }
 
     /// Sections 4.2 to 4.5: an ACK of `acked` octets outside recovery.
@@ -73,15 +87,16 @@ impl Cubic {
             carry: 0.0,
         });
         if self.w_max < cwnd && epoch.start == now {
-            // no reduction so far, or the window grew past it in slow start: the cubic starts at its plateau
+            // no reduction since the start or since a timeout, or the window grew past it in slow start: the cubic starts at its plateau
             self.w_max = cwnd;
         }
         let t = (now - epoch.start) as f64 * 1e-9 + srtt.unwrap_or(0) as f64 * 1e-9;
         let w_cubic = C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + self.w_max;
         let segments = acked as f64 / mss;
         let target = w_cubic.clamp(cwnd, 1.5 * cwnd);
-        // per ACK, (target - cwnd) / cwnd segments, for as many segments as it acknowledges
-        let mut next = cwnd + (target - cwnd) / cwnd * segments.min(2.0);
+        // (target - cwnd) / cwnd segments for an ACK [RFC 8312 sec 4.3], or for each segment that it acknowledges, where octets are counted
+        let steps = if core.byte_counting { segments.min(2.0) } else { 1.0 };
+        let mut next = cwnd + (target - cwnd) / cwnd * steps;
         match self.friendliness {
             RenoFriendliness::Rfc9438 => {
                 // W_est, equation (4); alpha is 1 once the window of the last reduction is reached

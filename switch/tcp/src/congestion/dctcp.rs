@@ -1,11 +1,11 @@
-//! DCTCP's window (RFC 8257 section 3.3): a mark reduces it by half the fraction of the octets that were marked lately, a loss by half,
+//! DCTCP's window [RFC 8257 sec 3.3]: a mark reduces it by half the fraction of the octets that were marked lately, a loss by half,
 //! as elsewhere. Loss recovery is `sack.rs`, growth RFC 5681's.
 //!
 //! Only `+ - * /` are used, so that a run is the same on every machine.
 
 use super::Core;
 
-/// Weight of the latest window in alpha, g (section 4.2).
+/// Weight of the latest window in alpha, g [RFC 8257 sec 4.2].
 const G: f64 = 1.0 / 16.0;
 
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ pub(crate) struct Dctcp {
 }
 
 impl Dctcp {
-    /// Alpha is 1 at first: a flow answers its first mark as other TCP does (section 4.2).
+    /// Alpha is 1 at first: a flow answers its first mark as other TCP does [RFC 8257 sec 3.3].
     pub fn new() -> Self {
         Dctcp { alpha: 1.0, window_end: 0, acked: 0, marked: 0 }
     }
 
-    /// An ACK of `acked` new octets, up to the stream offset `ack`; `echo` is its ECE (section 3.3, steps 1 to 7).
+    /// An ACK of `acked` new octets, up to the stream offset `ack`; `echo` is its ECE [RFC 8257 sec 3.3], steps 1 to 8.
     pub fn on_ack(&mut self, core: &Core, ack: u64, acked: u64, echo: bool) {
         self.acked += acked;
         if echo {
@@ -40,9 +40,9 @@ impl Dctcp {
         self.marked = 0;
     }
 
-    /// The window after an ECN echo, cwnd (1 - alpha / 2) (section 3.3, step 8), at least two segments.
+    /// The window after an ECN echo, cwnd (1 - alpha / 2) [RFC 8257 sec 3.3], step 9.
     pub fn reduced(&self, core: &Core) -> u64 {
-        ((core.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64).max(2 * core.mss)
+        (core.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use crate::{Config, Flavour};
 
-    /// Section 3.3 by hand: alpha 1, then windows with 0 %, 100 % and 25 % of the octets marked.
+    /// [RFC 8257 sec 3.3] by hand: alpha 1, then windows with 0 %, 100 % and 25 % of the octets marked.
     #[test]
     fn alpha_follows_the_marked_part_window_by_window() {
         let mut core = Core::new(&Config { flavour: Flavour::Dctcp, mss: 1000, ..Config::default() });

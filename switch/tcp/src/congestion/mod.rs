@@ -30,6 +30,7 @@ pub(crate) const DUP_THRESH: u32 = 3;
 pub(crate) struct Core {
     pub mss: u64,
     pub cwnd: u64,
+    initial_window_segments: u64,
     /// Part of an octet that congestion avoidance has added to `cwnd`, in units of 1 / `cwnd`.
     cwnd_remainder: u64,
     pub ssthresh: u64,
@@ -47,6 +48,8 @@ pub(crate) struct Core {
     pub recover: u64,
     /// An ECN echo has reduced the window for what was sent up to here (RFC 3168 section 6.1.2: once per window of data, losses included).
     pub ecn_recover: u64,
+    /// Whether the next segment of new data says that the window was reduced [RFC 3168 sec 6.1.2].
+    pub cwr_due: bool,
     /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize (RFC 5681 section 3.2 step 2).
     pub limited_sent: u64,
     pub board: Scoreboard,
@@ -56,7 +59,8 @@ pub(crate) struct Core {
     pub retransmit_first: bool,
     /// Set by a flavour in an ACK of new data: leave the retransmission timer as it is.
     pub keep_timer: bool,
-    /// Whether the window was what stopped the last transmission: only then may it grow (RFC 7661, RFC 9438 section 5.8).
+    /// Whether the window was what stopped the last transmission: only then may it grow [RFC 9438 sec 5.8]. [RFC 7661 sec 4.3] asks for less:
+    /// it lets a window grow that is half in use.
     pub cwnd_limited: bool,
     pub reduction_base: ReductionBase,
     pub byte_counting: bool,
@@ -66,10 +70,10 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(config: &Config) -> Self {
-        let mss = u64::from(config.mss);
-        Core {
-            mss,
-            cwnd: (mss * u64::from(config.initial_window_segments)).min(config.max_window),
+        let mut core = Core {
+            mss: u64::from(config.mss),
+            cwnd: 0,
+            initial_window_segments: u64::from(config.initial_window_segments),
             cwnd_remainder: 0,
             ssthresh: config.initial_ssthresh.unwrap_or(config.max_window).min(config.max_window),
             una: 0,
@@ -81,6 +85,7 @@ impl Core {
             in_recovery: false,
             recover: 0,
             ecn_recover: 0,
+            cwr_due: false,
             limited_sent: 0,
             board: Scoreboard::new(),
             pipe: 0,
@@ -91,7 +96,14 @@ impl Core {
             byte_counting: config.byte_counting,
             avoid_multiple_fast_retransmits: config.avoid_multiple_fast_retransmits || config.flavour.uses_sack(),
             stats: SenderStats::default(),
-        }
+        };
+        core.cwnd = core.initial_window();
+        core
+    }
+
+    /// IW of RFC 5681 and RFC 6928, in segments of the connection's own size.
+    pub fn initial_window(&self) -> u64 {
+        (self.mss * self.initial_window_segments).min(self.max_window)
     }
 
     /// Sent and not acknowledged (RFC 5681 section 2).
@@ -128,19 +140,20 @@ impl Core {
         self.una < self.ecn_recover
     }
 
-    /// RFC 5681 equation (4): max(FlightSize / 2, 2 * SMSS).
+    /// The threshold after a loss, max(FlightSize / 2, 2 * SMSS) [RFC 5681 eq 4]; the present one where a mark has reduced the window that
+    /// the loss is in, also by less than half [RFC 8257 sec 3.5].
     pub fn half(&self) -> u64 {
         if self.is_reduced() {
             return self.ssthresh;
         }
-        self.half_in_any_case()
+        self.halved().max(2 * self.mss)
     }
 
-    /// The same after a reduction in the same window: a mark of DCTCP may have made it by little (RFC 8257 section 3.5).
-    pub fn half_in_any_case(&self) -> u64 {
+    /// The same without its lower bound.
+    pub fn halved(&self) -> u64 {
         let half = self.reduction_base() / 2;
         let fraction = if self.reduction_base == ReductionBase::WindowSegments { half % self.mss } else { 0 };
-        (half - fraction).max(2 * self.mss)
+        half - fraction
     }
 
     /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3). An ACK of several segments counts as so many,
@@ -176,6 +189,7 @@ impl Core {
     /// Marks the start of a reduction: all that is sent up to now belongs to it.
     pub fn begin_recovery(&mut self) {
         self.recover = self.max_sent;
+        self.cwr_due = true;
         self.stats.fast_retransmits += 1;
     }
 }
@@ -245,10 +259,9 @@ impl Control {
             Control::Tahoe => tahoe::on_dup_ack(core),
             Control::Reno => reno::on_dup_ack(core),
             Control::NewReno(state) => newreno::on_dup_ack(state, core),
-            Control::Sack => sack::on_dup_ack(core, |core| core.half()),
+            Control::Sack | Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half()),
             Control::Sack1 => sack1::on_dup_ack(core),
             Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
-            Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half_in_any_case()),
             Control::Prague(prague) => sack::on_dup_ack(core, |core| prague.half(core)),
             Control::Bbr(bbr) => bbr.on_dup_ack(core),
         }
@@ -257,20 +270,19 @@ impl Control {
     /// The slow start threshold after a timeout.
     pub fn ssthresh_after_timeout(&mut self, core: &Core) -> u64 {
         match self {
-            Control::Cubic(cubic) => cubic.reduce(core),
-            Control::Dctcp(_) => core.half_in_any_case(),
+            Control::Cubic(cubic) => cubic.on_timeout(core),
             Control::Prague(prague) => prague.half(core),
             Control::Bbr(bbr) => bbr.on_timeout(core),
             _ => core.half(),
         }
     }
 
-    /// The slow start threshold, and the window, after an ECN echo.
-    pub fn ssthresh_after_echo(&mut self, core: &Core) -> u64 {
+    /// The window after an ECN echo, before its lower bound.
+    pub fn window_after_echo(&mut self, core: &Core) -> u64 {
         match self {
-            Control::Cubic(cubic) => cubic.reduce(core),
+            Control::Cubic(cubic) => cubic.reduced(core),
             Control::Dctcp(dctcp) => dctcp.reduced(core),
-            _ => core.half(),
+            _ => core.halved(),
         }
     }
 
@@ -304,6 +316,11 @@ impl Control {
         if let Control::Bbr(bbr) = self {
             bbr.on_restart_from_idle();
         }
+    }
+
+    /// Whether a window as it was before is too much after a long time without data [RFC 5681 sec 4.1]. BBR sends at its rate then.
+    pub fn restarts_after_idle(&self) -> bool {
+        !matches!(self, Control::Bbr(_))
     }
 
     /// Whether the flavour itself sends less than it could, so that delivery rates say nothing of the path.

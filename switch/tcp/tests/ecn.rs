@@ -1,0 +1,189 @@
+//! ECN of a connection whose packets are lost or marked by number: sender and receiver together, by RFC 3168.
+
+mod bench;
+
+use bench::{config, in_flight, in_flight_with, MS, MSS};
+use fairlane_tcp::{Config, Ecn, Flags, Flavour, Nanos, Receiver, Segment, Sender, Transmit};
+
+/// A round trip of 100 ms without a queue. The first transmission of a segment may be lost or marked.
+struct Path {
+    sender: Sender,
+    receiver: Receiver,
+    now: Nanos,
+    lost: Vec<u64>,
+    marked: Vec<u64>,
+    out: Vec<Transmit>,
+    /// Segments that left: number, whether it is a retransmission, whether it has CWR.
+    sent: Vec<(u64, bool, bool)>,
+}
+
+impl Path {
+    fn new(config: Config, lost: &[u64], marked: &[u64]) -> Self {
+        let config = Config { ecn: true, delayed_ack: false, ..config };
+        let mut sender = Sender::new(config.clone(), 0).unwrap();
+        let mut receiver = Receiver::new(config, 0).unwrap();
+        receiver.listen_without_handshake(0);
+        sender.write(u64::MAX);
+        let mut path = Path { sender, receiver, now: 0, lost: lost.to_vec(), marked: marked.to_vec(), out: vec![], sent: vec![] };
+        path.sender.open(0, &mut path.out);
+        path
+    }
+
+    /// Everything that left arrives, and its ACKs come back; where there are none, the sender's timer runs out.
+    fn round(&mut self) {
+        let mut acks = vec![];
+        for t in self.out.drain(..).filter(|t| t.segment.payload_len > 0) {
+            let number = u64::from(t.segment.seq - 1) / MSS;
+            self.sent.push((number, t.retransmission, t.segment.flags.has(Flags::CWR)));
+            if t.retransmission || !self.lost.contains(&number) {
+                let marked = !t.retransmission && self.marked.contains(&number);
+                self.receiver.on_segment(self.now, &t.segment, marked, &mut acks);
+            }
+        }
+        self.now += 100 * MS;
+        if acks.is_empty() {
+            self.now = self.sender.next_timer().unwrap();
+            self.sender.on_timer(self.now, &mut self.out);
+        }
+        for ack in acks {
+            self.sender.on_segment(self.now, &ack.segment, &mut self.out);
+        }
+    }
+
+    /// The segments that said CWR.
+    fn cwr(&self) -> Vec<u64> {
+        self.sent.iter().filter(|s| s.2).map(|s| s.0).collect()
+    }
+
+    fn first_new(&self, from: u64) -> u64 {
+        self.sent.iter().map(|s| s.0).find(|&number| number >= from).unwrap()
+    }
+}
+
+/// Flavours of RFC 3168; Prague has other feedback, BBR none.
+const CLASSIC: [Flavour; 6] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack, Flavour::Cubic, Flavour::Dctcp];
+
+fn in_avoidance(flavour: Flavour) -> Config {
+    Config { initial_ssthresh: Some(2 * MSS), ..config(flavour) }
+}
+
+#[test]
+fn rfc_3168_6_1_2_a_loss_and_a_mark_in_one_window_are_one_reduction() {
+    for flavour in CLASSIC {
+        // 0 is lost and 5 is marked, of ten; limited transmit sends 10 and 11 before the third duplicate ACK
+        let mut path = Path::new(in_avoidance(flavour), &[0], &[5]);
+        for _ in 0..8 {
+            path.round();
+        }
+        assert_eq!(path.sender.stats().loss_events(), 1, "{flavour:?}: {:?}", path.sender.stats());
+        assert_eq!(path.cwr(), [path.first_new(12)], "{flavour:?}: the first new segment after the reduction, alone");
+    }
+}
+
+#[test]
+fn rfc_3168_6_1_2_a_timeout_says_cwr_and_answers_the_marks_before_it() {
+    for flavour in CLASSIC {
+        let mut path = Path::new(in_avoidance(flavour), &(0..10).collect::<Vec<_>>(), &[]);
+        for _ in 0..10 {
+            path.round();
+        }
+        assert_eq!(path.sender.stats().timeouts, 1, "{flavour:?}");
+        assert_eq!(path.cwr(), [10], "{flavour:?}: the first new segment; SHOULD NOT on retransmissions");
+
+        let mut bench = in_flight_with(Config { ecn: true, ..config(flavour) }, 10);
+        bench.fire_timer();
+        let flags = Flags::ACK.with(Flags::ECE);
+        bench.sender.on_segment(
+            bench.now,
+            &Segment { ack: (1 + 9 * MSS) as u32, flags, window: 8192, ..Segment::default() },
+            &mut bench.out,
+        );
+        assert_eq!(bench.sender.stats().ecn_reductions, 0, "{flavour:?}: the window in which the timer ran out");
+    }
+}
+
+#[test]
+fn rfc_3168_6_1_2_without_ecn_no_segment_says_cwr() {
+    for flavour in CLASSIC.into_iter().filter(|&flavour| flavour != Flavour::Dctcp) {
+        let mut bench = in_flight(flavour, 10);
+        bench.sender.on_timer(bench.sender.next_timer().unwrap(), &mut bench.out);
+        let ack = Segment { ack: (1 + 10 * MSS) as u32, flags: Flags::ACK, window: 8192, ..Segment::default() };
+        bench.sender.on_segment(bench.now, &ack, &mut bench.out);
+        assert!(bench.out.iter().any(|t| t.segment.payload_len > 0 && !t.retransmission), "{flavour:?}");
+        assert!(bench.out.iter().all(|t| !t.segment.flags.has(Flags::CWR)), "{flavour:?}");
+    }
+}
+
+#[test]
+fn rfc_3168_6_1_2_the_window_falls_to_one_segment_and_then_waits_for_the_timer() {
+    for flavour in CLASSIC {
+        let config = Config { ecn: true, initial_window_segments: 2, ..in_avoidance(flavour) };
+        let (mut sender, mut out) = (Sender::new(config, 0).unwrap(), vec![]);
+        sender.write(u64::MAX);
+        sender.open(0, &mut out);
+        assert_eq!(out.len(), 2);
+        let ack = |sender: &mut Sender, at: Nanos, n: u64, flags: Flags| {
+            let segment = Segment { ack: (1 + n * MSS) as u32, flags: flags.with(Flags::ACK), window: 8192, ..Segment::default() };
+            sender.on_segment(at, &segment, &mut vec![]);
+        };
+        // half of two segments, or 0.7 of them
+        ack(&mut sender, 100 * MS, 2, Flags::ECE);
+        let one = if flavour == Flavour::Cubic { 1400 } else { MSS };
+        assert_eq!((sender.cwnd(), sender.ssthresh()), (one, 2 * MSS), "{flavour:?}: cwnd of one, ssthresh of two");
+        // the next window is marked as well, and the one after it: what cannot be halved waits
+        ack(&mut sender, 200 * MS, 3, Flags::ECE);
+        assert_eq!(sender.cwnd(), MSS, "{flavour:?}");
+        let at = if sender.flight_size() == 0 {
+            200 * MS
+        } else {
+            ack(&mut sender, 300 * MS, 4, Flags::ECE);
+            300 * MS
+        };
+        assert_eq!((sender.cwnd(), sender.flight_size()), (MSS, 0), "{flavour:?}: nothing leaves");
+        assert_eq!(sender.next_timer(), Some(at + sender.rto()), "{flavour:?}: MUST reset the timer");
+        let rto = sender.rto();
+        sender.on_timer(at + rto, &mut out);
+        assert_eq!((sender.flight_size(), sender.stats().timeouts), (MSS, 0), "{flavour:?}: a new packet, and no loss");
+        assert!(out.last().unwrap().segment.flags.has(Flags::CWR), "{flavour:?}");
+        assert_eq!(sender.rto(), rto, "{flavour:?}: no back-off");
+    }
+}
+
+#[test]
+fn rfc_3168_6_1_5_a_mark_outside_the_window_is_ignored() {
+    for flavour in [Flavour::Sack, Flavour::Dctcp] {
+        let config = Config { ecn: true, delayed_ack: false, max_window: 10 * MSS, ..config(flavour) };
+        let mut receiver = Receiver::new(config, 0).unwrap();
+        receiver.listen_without_handshake(0);
+        let mut echoes = |number: u32, marked: bool| {
+            let mut out = vec![];
+            let segment = Segment { seq: 1 + number * 1000, flags: Flags::ACK, payload_len: 1000, ..Segment::default() };
+            receiver.on_segment(0, &segment, marked, &mut out);
+            out.iter().any(|t| t.segment.flags.has(Flags::ECE))
+        };
+        assert!(!echoes(0, false));
+        assert!(!echoes(0, true), "{flavour:?}: before the window, a duplicate");
+        assert!(!echoes(11, true), "{flavour:?}: beyond the window");
+        assert!(echoes(3, true), "{flavour:?}: in the window, out of order");
+    }
+}
+
+#[test]
+fn rfc_8257_3_6_dctcps_handshake_is_ecn_capable() {
+    for (flavour, ecn) in [(Flavour::Dctcp, Ecn::Ect0), (Flavour::Sack, Ecn::NotEct), (Flavour::Prague, Ecn::NotEct)] {
+        let config = Config { ecn: true, handshake: true, ..config(flavour) };
+        let mut sender = Sender::new(config.clone(), 0).unwrap();
+        let mut receiver = Receiver::new(config, 77).unwrap();
+        let (mut there, mut back) = (vec![], vec![]);
+        sender.write(MSS);
+        sender.open(0, &mut there);
+        receiver.on_segment(MS, &there[0].segment, true, &mut back);
+        assert_eq!((there[0].ecn, back[0].ecn), (ecn, ecn), "{flavour:?}: SYN and SYN-ACK");
+        sender.on_segment(2 * MS, &back[0].segment, &mut there);
+        receiver.on_segment(3 * MS, &there[1].segment, false, &mut back);
+        receiver.on_timer(receiver.next_timer().unwrap_or(0), &mut back);
+        if flavour != Flavour::Prague {
+            assert!(!back.last().unwrap().segment.flags.has(Flags::ECE), "{flavour:?}: a mark on the SYN is ignored");
+        }
+    }
+}
