@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from fairlane.hosts.algorithms import base
 from fairlane.hosts.algorithms.base import AckDetail, Kind
+from fairlane.hosts.algorithms.scream import ScreamParameters
 from path_model import AckBook, ClosedLoop, Left, Path
 
 MAX_RATE_BPS = 2e6
@@ -70,7 +71,9 @@ def check_action(action, parameters, half: str) -> None:
     def holds(condition: bool) -> None:
         assert condition, f"{half}: {action}"
 
-    limit_bps = getattr(parameters, "max_rate_bps", math.inf)
+    # SCReAM's is its media's. Its pace is its window's, which bounds what leaves [RFC 8298 sec 4.1.2.6].
+    paced_by_window = isinstance(parameters, ScreamParameters)
+    limit_bps = math.inf if paced_by_window else getattr(parameters, "max_rate_bps", math.inf)
     match action:
         case base.SetRate(rate_bps, burst):
             holds(half == "sender" and 0 < rate_bps < math.inf and rate_bps <= limit_bps)
