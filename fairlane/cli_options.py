@@ -49,7 +49,9 @@ class Where:
         Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c for BMv2 if p4c is installed, otherwise fairlane-compile.")
     ] = "auto"
     grpc_port: PortOption = FIRST_GRPC_PORT
-    restart_after: Annotated[float, typer.Option(help="Seconds before a dead switch or controller is restarted.", min=0.0)] = 1.0
+    restart_after: Annotated[float, typer.Option(help="Seconds before a dead switch or controller is restarted.", min=0.0, max=86400.0)] = (
+        1.0
+    )
     rtt_check: Annotated[
         bool, typer.Option("--rtt-check/--no-rtt-check", help="Refuse a network whose measured round trips differ from the declared ones.")
     ] = True
@@ -59,7 +61,9 @@ class Where:
             "--keep-awake/--no-keep-awake", help="Loops that keep the processors from sleeping (mininet). Default: on a virtual machine."
         ),
     ] = None
-    control_delay: Annotated[float, typer.Option(help="One-way delay between controller and switch in seconds (virtual).", min=0.0)] = 0.001
+    control_delay: Annotated[
+        float, typer.Option(help="One-way delay between controller and switch in seconds (virtual).", min=0.0, max=3600.0)
+    ] = 0.001
 
 
 @dataclass(frozen=True)

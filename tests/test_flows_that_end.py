@@ -7,8 +7,10 @@ import math
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from fairlane import api
+from fairlane.cli import app
 from fairlane.experiments import loader
 from fairlane.fabrics import raw, virtual_fabric
 from fairlane.live import finished
@@ -98,6 +100,14 @@ def test_a_file_that_is_not_complete_has_no_time(tmp_path: Path) -> None:
     result = run(tmp_path, FILE.replace("100_000", "100_000_000"), duration=3.0)
     assert math.isnan(result.summary["flows"][1]["completion_s"])
     assert result.summary["kinds"][0]["flows"] == 2
+
+
+def test_a_file_that_ends_within_the_first_bin_is_drawn(tmp_path: Path) -> None:
+    """No flow has a share at the end of any bin."""
+    command = ["run", "dumbbell", "--flow", "tcp-sack:1", "--set", "tcp-sack.file_bytes=16000", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "out" / "rates.png").stat().st_size > 5000
 
 
 def test_the_table_says_what_was_not_active(capsys: pytest.CaptureFixture[str]) -> None:

@@ -283,6 +283,16 @@ COMMAND_LINES = {
 }
 
 
+@pytest.mark.parametrize("option", ["--control-delay", "--restart-after"])
+@pytest.mark.parametrize("value", ["inf", "nan", "1e300", "-1"])
+def test_times_without_an_end_are_refused(
+    option: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert fairlane(monkeypatch, "run", "dumbbell", "--flow=rap", f"{option}={value}") == 2
+    assert option in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
 @MANY
 @given(**COMMAND_LINES)
 def test_options_with_any_values_are_refused_or_begin(

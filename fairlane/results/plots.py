@@ -109,8 +109,10 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
     # TCP's slow start and R_f before the first flow would squeeze all else: they leave the picture at the top.
     top = None
     if not flows.empty:
-        settled = flows[flows["time_s"] > experiment.window_s[0]]["goodput_bps"].max()
-        top = max(2 * flows["fair_share_bps"].max(), 0.0 if settled != settled else 1.1 * settled) / 1e6
+        # Flows that have ended have no share, and perhaps no row after the window's begin.
+        settled = flows[flows["time_s"] > experiment.window_s[0]]["goodput_bps"]
+        tops = [2 * flows["fair_share_bps"].max(), 1.1 * settled.max()]
+        top = max((each / 1e6 for each in tops if each > 0), default=None)
     axes.set_ylim(0, top)
 
 
