@@ -18,6 +18,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from fairlane import probes
+
 TOGETHER = {
     "test_mininet_run": "runs on the embedded switch",
     **dict.fromkeys(
@@ -38,6 +40,15 @@ BROWSERS = ("chromium", "firefox")
 """Of tests/test_web.py: each is opened once, by a process of its own."""
 LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks", *BROWSERS]
 """Groups in the order in which processes take them, before all others."""
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The folder of our compiled programs."""
+    found = probes.program("fairlane-stf")
+    if found is None:
+        pytest.skip("fairlane-stf is not built: run `make build`")
+    return found.parent
 
 
 def group(nodeid: str) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
 from tools.oracle_programs import live, snippets, stf_run, syntax
 from tools.oracle_programs import types as t
 from tools.oracle_programs.cases import Case, judged, make, stf
@@ -20,15 +19,6 @@ PROGRAMS = 60
 LIVE = 10
 KINDS = ("bit", "int", "bool", "enum", "type", "typedef")
 WAYS = ("const entries", "entries", "default action", "default action written")
-
-
-@pytest.fixture(scope="module")
-def programs() -> Path:
-    """The folder of ours."""
-    found = probes.program("fairlane-stf")
-    if found is None:
-        pytest.skip("fairlane-stf is not built: run `make build`")
-    return found.parent
 
 
 @pytest.fixture(scope="module")

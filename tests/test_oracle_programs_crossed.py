@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
 from tools.bmv2 import process
 from tools.oracle_programs import crossed, known, p4c_limits, stf_run, syntax, tree
 from tools.oracle_programs import types as t
@@ -31,15 +30,6 @@ FAULTS = {fault.name: fault for fault in known.FAULTS}
 
 def case(seed: int) -> Case:
     return make(seed, features=PLAIN)
-
-
-@pytest.fixture(scope="module")
-def programs() -> Path:
-    """The folder of ours."""
-    found = probes.program("fairlane-stf")
-    if found is None:
-        pytest.skip("fairlane-stf is not built: run `make build`")
-    return found.parent
 
 
 def test_each_known_fault_has_a_program() -> None:
