@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use crate::pool::{Full, Place};
 
-/// The first part of memory for a message; each further one is twice as large, up to `LARGEST`.
+/// The first part of memory for a message; each further one is twice as large, up to 256 KiB.
 const SMALLEST: usize = 4 << 10;
-const LARGEST: usize = 256 << 10;
+const DOUBLINGS: usize = 6;
 
 /// A message, as it comes. It lies in parts, none of which moves: a buffer that grew would take its old memory and its new one.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Parts {
         while !bytes.is_empty() {
             let room = self.0.back().map_or(0, |last| last.capacity() - last.len());
             if room == 0 {
-                let size = (SMALLEST << self.0.len().min(6)).min(LARGEST).min(expected.max(bytes.len()));
+                let size = (SMALLEST << self.0.len().min(DOUBLINGS)).min(expected.max(bytes.len()));
                 place.grow(size, now)?;
                 self.0.push_back(Vec::with_capacity(size));
                 continue;

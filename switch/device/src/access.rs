@@ -2,11 +2,16 @@
 
 use std::fmt;
 use std::sync::mpsc;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fairlane_tm::Nanos;
 
 use crate::Device;
+
+/// A mutex whose holders cannot leave anything half done.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Work on a device, with the instant at which it runs.
 pub type Job = Box<dyn FnOnce(&mut Device, Nanos) + Send>;
@@ -66,7 +71,7 @@ impl<C: Fn() -> Nanos + Send + Sync + 'static> SharedDevice<C> {
 
     /// Runs a closure under the lock.
     pub fn with<R>(&self, work: impl FnOnce(&mut Device, Nanos) -> R) -> R {
-        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut device = lock(&self.device);
         work(&mut device, (self.clock)())
     }
 }

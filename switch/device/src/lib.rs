@@ -21,7 +21,7 @@ mod device;
 pub mod rows;
 mod trace;
 
-pub use access::{call, Closed, DeviceAccess, Job, SharedDevice};
+pub use access::{call, lock, Closed, DeviceAccess, Job, SharedDevice};
 pub use counters::{DropCause, Drops, PortSnapshot};
 pub use device::{Device, DeviceConfig, Event, Output, PortConfig};
 pub use fairlane_pipeline as pipeline;

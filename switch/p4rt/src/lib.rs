@@ -27,8 +27,6 @@ mod incoming;
 pub mod limits;
 pub mod model;
 #[cfg(not(target_family = "wasm"))]
-mod mutex;
-#[cfg(not(target_family = "wasm"))]
 mod oversize;
 pub mod packet_io;
 mod pipeline_config;

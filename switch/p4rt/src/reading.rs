@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use prost::bytes::BufMut;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
 use tonic::codec::{Codec, EncodeBuf, Encoder};
@@ -21,7 +22,7 @@ use tonic_prost::{ProstCodec, ProstDecoder};
 
 use crate::core::ReadProgress;
 use crate::proto::p4::v1 as p4;
-use crate::reads::{Encoded, LOOK};
+use crate::reads::{Encoded, LOOK, STALLED};
 use crate::shared::{wire, Shared};
 use crate::turns::ReadTurn;
 
@@ -44,7 +45,7 @@ async fn try_answer(shared: &Arc<Shared>, request: &Arc<p4::ReadRequest>, sender
     let mut turn = Some(shared.turns.read().await);
     slot.taken();
     let mut waiting: VecDeque<Encoded> = VecDeque::new();
-    let (mut progress, mut outcome) = (ReadProgress::default(), Ok(()));
+    let (mut progress, mut outcome, mut hurried_since) = (ReadProgress::default(), Ok(()), None::<Instant>);
     loop {
         while !waiting.is_empty() {
             match sender.try_reserve() {
@@ -78,6 +79,11 @@ async fn try_answer(shared: &Arc<Shared>, request: &Arc<p4::ReadRequest>, sender
             }
             continue;
         }
+        if turn.as_ref().is_some_and(ReadTurn::is_hurried) {
+            hurried_since.get_or_insert_with(Instant::now);
+        }
+        // A client that takes what it has read has a moment, but not for ever a message at a time.
+        let takes = slot.taken.elapsed() < LOOK && hurried_since.is_none_or(|since| since.elapsed() < STALLED);
         tokio::select! {
             place = sender.reserve() => {
                 let Ok(place) = place else { return Ok(()) };
@@ -90,7 +96,7 @@ async fn try_answer(shared: &Arc<Shared>, request: &Arc<p4::ReadRequest>, sender
                 "other reads wait, and this client does not take what it has read: take it faster, or start the switch with a higher \
                  --grpc-server-max-reads",
             )),
-            () = hurried(&mut turn) => return Err(Status::aborted(
+            () = hurried(&mut turn), if !takes => return Err(Status::aborted(
                 "a Write waits, and this client does not take what it has read: read again, and take it faster, or start the switch \
                  with a higher --grpc-server-max-read-bytes",
             )),

@@ -7,17 +7,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fairlane_device::lock;
 use prost::Message;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tonic::Status;
 
 use crate::limits::Limits;
-use crate::mutex::lock;
 use crate::proto::p4::v1 as p4;
 
 /// A read whose client has taken nothing for so long makes room for another.
-const STALLED: Duration = Duration::from_millis(500);
+pub(crate) const STALLED: Duration = Duration::from_millis(500);
 /// So long a new read waits for room.
 const ADMISSION: Duration = Duration::from_secs(1);
 /// How often a read that waits looks for room.

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fairlane_clients::{Clients, EXPIRE_EACH};
-use fairlane_device::{Closed, Device, DeviceAccess, Event};
+use fairlane_device::{lock, Closed, Device, DeviceAccess, Event};
 use fairlane_pipeline::Nanos;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch, Notify, Semaphore};
@@ -28,7 +28,6 @@ use crate::core::Core;
 use crate::doors::Doors;
 use crate::incoming;
 use crate::limits::Limits;
-use crate::mutex::lock;
 use crate::oversize::{self, Oversize};
 use crate::proto::p4::v1 as p4;
 use crate::reading::Reading;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use fairlane_device::{Closed, Device, DeviceAccess};
+use fairlane_device::{lock, Closed, Device, DeviceAccess};
 use fairlane_pipeline::Nanos;
 use tokio::sync::{mpsc, oneshot, Notify};
 use tonic::Response;
@@ -12,7 +12,6 @@ use tonic::Response;
 use crate::arbitration::{ClientId, Notification};
 use crate::core::{Core, WriteProgress};
 use crate::limits::Limits;
-use crate::mutex::lock;
 use crate::proto::p4::v1 as p4;
 use crate::reads::Reads;
 use crate::status::Status;

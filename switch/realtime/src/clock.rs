@@ -30,10 +30,13 @@ const NICE: i32 = -10;
 
 /// Lets the calling thread run before those of other programs, where that is allowed and nobody has chosen another priority for it.
 pub fn go_first() {
-    // SAFETY: takes no pointers. For Linux a thread has a priority of its own, and 0 is the calling one.
+    let ordinary = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a local. For Linux a thread has a priority of its own, and 0 is the calling one.
     unsafe {
-        if libc::getpriority(libc::PRIO_PROCESS, 0) == 0 {
-            libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
+        let unchosen = libc::sched_getscheduler(0) == libc::SCHED_OTHER && libc::getpriority(libc::PRIO_PROCESS, 0) == 0;
+        if unchosen && libc::setpriority(libc::PRIO_PROCESS, 0, NICE) == 0 {
+            // Threads that this one starts, such as the translator of programs, begin at 0 again.
+            libc::sched_setscheduler(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, &raw const ordinary);
         }
     }
 }

@@ -344,9 +344,11 @@ impl Sender {
         self.core.limited_sent = 0;
         // RFC 6298 (5.2) and (5.3)
         if self.core.flight_size() == 0 {
-            self.timer = None;
+            // After an echo to a window of one segment the timer runs on, also while there is nothing to send.
+            self.timer = self.waits_for_timer.then(|| now + self.rtt.rto());
             if self.closed && ack == self.end() {
                 self.state = State::Done;
+                self.timer = None;
                 self.pacing_timer = None;
             }
         } else if !self.core.keep_timer {

@@ -150,6 +150,25 @@ fn rfc_3168_6_1_2_the_window_falls_to_one_segment_and_then_waits_for_the_timer()
 }
 
 #[test]
+fn rfc_3168_6_1_2_the_timer_runs_on_while_there_is_nothing_to_send() {
+    let config = Config { ecn: true, initial_window_segments: 2, ..in_avoidance(Flavour::Sack) };
+    let (mut sender, mut out) = (Sender::new(config, 0).unwrap(), vec![]);
+    sender.write(3 * MSS);
+    sender.open(0, &mut out);
+    for (at, acked) in [(100 * MS, 2), (200 * MS, 3)] {
+        let segment = Segment { ack: (1 + acked * MSS) as u32, flags: Flags::ECE.with(Flags::ACK), window: 8192, ..Segment::default() };
+        sender.on_segment(at, &segment, &mut out);
+    }
+    let due = 200 * MS + sender.rto();
+    assert_eq!((sender.cwnd(), sender.flight_size(), sender.next_timer()), (MSS, 0, Some(due)));
+    sender.on_timer(due, &mut out);
+    let sent = out.len();
+    sender.write(MSS);
+    sender.poll(due + 5000 * MS, &mut out);
+    assert_eq!(out.len(), sent + 1, "what is written after it leaves at once");
+}
+
+#[test]
 fn rfc_3168_6_1_5_a_mark_outside_the_window_is_ignored() {
     for flavour in [Flavour::Sack, Flavour::Dctcp] {
         let config = Config { ecn: true, delayed_ack: false, max_window: 10 * MSS, ..config(flavour) };

@@ -13,8 +13,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{sync_channel, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use fairlane_device::lock;
 
 /// Messages that wait for one subscriber; more are lost to it.
 const QUEUE: usize = 4096;
@@ -158,12 +160,12 @@ impl Publisher {
 
     /// Somebody would get a message. Subscribers that went are noticed at the next message.
     pub fn has_subscribers(&self) -> bool {
-        !self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !lock(&self.subscribers).is_empty()
     }
 
     /// Sends a message to all subscribers. Does not block: who does not read in time misses messages.
     pub fn publish(&self, message: &[u8]) {
-        let mut subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut subscribers = lock(&self.subscribers);
         if subscribers.is_empty() {
             return;
         }
@@ -200,7 +202,7 @@ fn admit(mut stream: Box<dyn Stream>, with_length_only: bool, subscribers: &Subs
         }
         let (sender, messages) = sync_channel::<Message>(QUEUE);
         {
-            let mut all = subscribers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = lock(&subscribers);
             if all.len() >= MOST_SUBSCRIBERS {
                 return Ok(());
             }

@@ -4,13 +4,13 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fairlane_clients::{Clients, Full, Parts, Place, Reader, EXPIRE_EACH, WHOLE_MESSAGE};
 use fairlane_device::pipeline::Program;
-use fairlane_device::{call, Closed, Device, DeviceAccess, Event, Nanos, PortId};
+use fairlane_device::{call, lock, Closed, Device, DeviceAccess, Event, Nanos, PortId};
 use thrift::protocol::{TBinaryInputProtocol, TBinaryOutputProtocol, TInputProtocol, TMessageIdentifier, TMessageType, TOutputProtocol};
 use thrift::{ApplicationErrorKind, TConfiguration};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,6 +27,8 @@ use crate::value::{read_fields, write_fields, Fields, Kind, Value};
 const CHUNK: usize = 16 << 10;
 /// Between two tries to accept, when the process may open no more files.
 const AGAIN: Duration = Duration::from_millis(50);
+/// Between two looks at whether those that have lost their places have let their memory go.
+const LET_GO: Duration = Duration::from_millis(1);
 /// Calls whose answers are made at the same time.
 const CALLS: usize = 8;
 /// The call that reads a table.
@@ -85,10 +87,6 @@ impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A running server. Dropping it stops it: clients' connections end with the process.
@@ -420,7 +418,7 @@ async fn receive(stream: &TcpStream, place: &Place, more: &mut Vec<u8>, shared: 
             call.keep(&came[..of_call], usize::MAX, message, Instant::now())?;
             message.touch(Instant::now());
             while message.must_wait() {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(LET_GO).await;
             }
             if end.is_some() {
                 *more = came.split_off(of_call);

@@ -40,6 +40,7 @@ impl Target<'_> {
             return Err(at(Status::invalid("is_const must not be set in a write")));
         }
         if entry.time_since_last_hit.is_some() {
+            // BMv2's sentence, and alone, as those of `idle_timeout`.
             return Err(Status::invalid("has_time_since_last_hit must not be set in WriteRequest"));
         }
         if entry.is_default_action {
