@@ -168,8 +168,8 @@ def _check_measure(document: Document, name: str, text: Any, owners: Mapping[str
         used = expressions.names_in(text)
     except ValueError as error:
         said = str(error)
-        for unusual, group in owners.items():
-            said = said.replace(unusual, group)
+        for unusual in sorted(owners, key=len, reverse=True):  # one may begin as another
+            said = said.replace(unusual, owners[unusual])
         raise document.error(path, said) from error
     for whole in sorted(used):
         owner, dot, attribute = whole.partition(".")

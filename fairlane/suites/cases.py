@@ -217,6 +217,6 @@ def _run(experiment: Experiment) -> tuple[Series, dict[str, list[Frame]]]:
 
 
 def _trunks(experiment: Experiment) -> Sequence[tuple[str, int]]:
-    """The ports of links between switches: no other is looked at, and case 5.7 has 26 pairs of hosts."""
+    """The ports of links between switches: no other is looked at, and cases have dozens of hosts."""
     switches = set(experiment.topology.switches)
     return [(p.node, p.number) for s in switches for p in experiment.topology.ports()[s] if p.peer in switches]

@@ -33,7 +33,7 @@ def _text(row: Iterable[Any]) -> list[Any]:
 
 
 def _edges(judged: Judged) -> np.ndarray:
-    return np.arange(0.0, judged.records.experiment.duration_s + 1e-9, media.BIN_S)
+    return np.asarray(judged.records.experiment.bin_edges_s(media.BIN_S))
 
 
 def _rates(judged: Judged) -> Iterator[tuple[Any, ...]]:
@@ -43,21 +43,24 @@ def _rates(judged: Judged) -> Iterator[tuple[Any, ...]]:
         if media.is_short(flow) or flow.active is None:
             continue
         sums = [np.diff(counter.at(edges)) for counter in (flow.sent_bytes, flow.received, flow.goodput, flow.packets, flow.delay)]
-        for time_s, sent, received, good, packets, delay_s in zip(edges[1:].tolist(), *(s.tolist() for s in sums)):
+        for time_s, bin_s, sent, received, good, packets, delay_s in zip(
+            edges[1:].tolist(), np.diff(edges).tolist(), *(s.tolist() for s in sums)
+        ):
             if flow.active[0] <= time_s <= flow.active[1] + media.BIN_S:
-                rates = (8 * count / media.BIN_S for count in (sent, received, good))
+                rates = (8 * count / bin_s for count in (sent, received, good))
                 yield flow.flow.name, time_s, *rates, delay_s / packets if packets > 0 else math.nan
 
 
 def _links(judged: Judged) -> Iterator[tuple[Any, ...]]:
-    """queue_s: the time that the mean queue takes to leave at the capacity, with the run's mean packet."""
+    """queue_s: the mean wait by Little's law, as a phase's; empty where no packet left."""
     edges = _edges(judged)
+    bins_s = np.diff(edges)
     for name in dict.fromkeys(phase.link for phase in judged.phases):
         link = next(link for link in judged.records.links.values() if link.name == name)
-        capacity = np.diff(link.capacity_bits().at(edges)) / media.BIN_S
-        used = 8 * np.diff(link.transmitted_bytes.at(edges)) / media.BIN_S / capacity
-        queue = np.full(len(used), math.nan) if link.queue is None else np.diff(link.queue.at(edges)) / media.BIN_S
-        sent = link.packets.over(0.0, float(edges[-1]))
-        bits = 8 * link.transmitted_bytes.over(0.0, float(edges[-1])) / sent if sent > 0 else math.nan
-        for time_s, rate, part, packets in zip(edges[1:].tolist(), capacity.tolist(), used.tolist(), queue.tolist()):
-            yield name, time_s, rate, part, packets, packets * bits / rate
+        capacity = np.diff(link.capacity_bits().at(edges)) / bins_s
+        used = 8 * np.diff(link.transmitted_bytes.at(edges)) / bins_s / capacity
+        queue = np.full(len(used), math.nan) if link.queue is None else np.diff(link.queue.at(edges)) / bins_s
+        left = np.diff(link.packets.at(edges))
+        waits = np.divide(queue * bins_s, left, out=np.full(len(left), math.nan), where=left > 0)
+        for row in zip(edges[1:].tolist(), *(values.tolist() for values in (capacity, used, queue, waits))):
+            yield name, *row

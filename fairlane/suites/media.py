@@ -99,11 +99,12 @@ def _is_long(record: FlowRecord) -> bool:
 
 
 def most_bps(record: FlowRecord) -> float:
-    """The highest rate of a media flow, or of an audio; a TCP flow has none."""
+    """The highest rate of a flow of an algorithm, by its own parameters too where the case chose the algorithm; a TCP flow has none."""
     settings = record.flow.settings
     if not isinstance(settings, AlgorithmSettings):
         return math.inf
-    return min(settings.maximum_rate_bps, settings.parameters.rate_bps if record.flow.name.startswith("audio") else math.inf)
+    fixed = not is_name_of_tested(record.flow.name, is_algorithm=True)
+    return min(settings.maximum_rate_bps, getattr(settings.parameters, "rate_bps", math.inf) if fixed else math.inf)
 
 
 def fair_shares(capacity_bps: float, limits_bps: Sequence[float]) -> list[float]:

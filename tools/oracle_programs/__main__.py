@@ -214,10 +214,10 @@ def _others(total: Total) -> Iterator[str]:
         yield f"  {total.skipped.total()} programs skipped, which p4c or BMv2 refuses: {reasons}"
     for names, programs in sorted(total.faults.items()):
         yield f"  known, {names}: {len(programs)} ({', '.join(programs)})"
-        for fault in known.FAULTS:
-            if fault.name in names.split(" and "):
-                yield f"    {fault.whose}: {fault.why}"
-                yield f"    evidence: {fault.evidence}"
+    for fault in known.FAULTS:
+        if any(fault.name in names for names in total.faults):
+            yield f"    {fault.name}, {fault.whose}: {fault.why}"
+            yield f"    evidence: {fault.evidence}"
 
 
 if __name__ == "__main__":

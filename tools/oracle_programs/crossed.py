@@ -59,7 +59,7 @@ def ours(pair: str, found: dict[str, Verdict]) -> bool:
     """Whether what came of a pair, and is not as it should be, is a matter of ours."""
     if not pair.startswith("p4c"):
         return True
-    # Our switch with p4c's JSON: where BMv2 makes the same of it, the JSON is to blame.
+    # Our switch with p4c's JSON: where BMv2 ends in the same way (differs, is refused), the JSON is to blame. Their packets are not compared.
     return pair == "p4c, our switch" and "p4c, BMv2" in found and found["p4c, BMv2"].kind != found[pair].kind
 
 

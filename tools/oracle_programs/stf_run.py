@@ -15,7 +15,8 @@ _NO_TABLE = re.compile(r"there is no table `(\w+)`")
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a case ended: `passed`, `differs`, `refused` by the compiler or the test, or `crashed`."""
+    """How a case ended: `passed`, `differs`, `refused` by the compiler or the test, or `crashed`; `known`: differs by a
+    known fault of p4c, whose name is in `said`."""
 
     kind: str
     said: str = ""
