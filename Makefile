@@ -13,6 +13,7 @@
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
 # make paper-results  the docs' page of results, docs/paper-results.md, from the output of 'make paper'
 # make conformance P4C=DIR  our P4 compiler and switch against a checkout of p4c; ARGS="--only stf" for a part
+# make citations  each citation of an RFC or a paper cites what exists; ARGS="check FILE" for some files (tools/citations/README.md)
 # make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
 # make docs-commands  run every command in the documentation (as root: also those for Mininet)
 # make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
@@ -29,7 +30,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands notebooks wheel shell stop clean
+.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results citations docs docs-commands notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -82,6 +83,9 @@ paper: build
 
 paper-results:
 	.venv/bin/python -m tools.site.results $(ARGS)
+
+citations: setup
+	@.venv/bin/python -m tools.citations $(ARGS)
 
 docs:
 	@scripts/venv .venv-docs requirements-docs.lock

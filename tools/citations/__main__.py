@@ -1,0 +1,70 @@
+"""make citations: each citation of the tree is in the form, and what it cites exists."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from tools.citations import check, grammar, rfc, sources
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = Path(os.environ.get("FAIRLANE_RFC_TEXTS", ROOT.parent / "shared" / "rfc"))
+LOWER_CASE = frozenset(("RFC 7928", "RFC 8867", "RFC 8868", "RFC 8869"))
+"""RFCs that do not write "must" and "should" in capitals, or not everywhere: small letters count as requirements, too."""
+
+
+def cited(root: Path) -> list[str]:
+    """The RFCs that the tree cites by section."""
+    known = frozenset(sources.load())
+    found = set()
+    for where in check.files(root):
+        if not where.startswith(check.OURS):
+            text = (root / where).read_text(encoding="utf-8", errors="replace")
+            found |= {citation.source for _, citation in grammar.citations(text, known) if citation}
+    return sorted((name for name in found if name.startswith("RFC ")), key=lambda name: int(name[4:]))
+
+
+def regenerate(root: Path, texts: Path) -> list[str]:
+    """Writes the lists of cited RFCs from their texts; returns what could not be done."""
+    if not texts.is_dir():
+        return [f"{texts}: no such folder; give the folder of RFC texts (rfc8298.txt) by --texts or FAIRLANE_RFC_TEXTS"]
+    missing = []
+    for name in cited(root):
+        path, file = sources.file_of(name), f"rfc{name[4:]}.txt"
+        if path.exists() and not sources.is_written(path):
+            continue
+        if not (texts / file).is_file():
+            missing.append(f"{name}: no {texts / file}; put it there, or write tools/citations/sources/{path.name} by hand")
+            continue
+        has_page = (root / "docs" / "clauses" / f"rfc{name[4:]}.md").is_file()
+        text = (texts / file).read_text(encoding="utf-8", errors="replace")
+        found = rfc.contents(text, keep_requirements=has_page, lower_case=name in LOWER_CASE)
+        path.write_text(sources.written(name, found, file), encoding="utf-8")
+    wanted = {sources.file_of(name) for name in cited(root)}
+    for path in sources.FOLDER.glob("rfc*.toml"):
+        if sources.is_written(path) and path not in wanted:
+            path.unlink()
+    return missing
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.citations", description=__doc__)
+    parser.add_argument("command", nargs="?", choices=("check", "regenerate"), default="check")
+    parser.add_argument("files", nargs="*", help="some files only")
+    parser.add_argument("--texts", type=Path, default=TEXTS, help="folder of RFC texts, rfc8298.txt")
+    options = parser.parse_args()
+    if options.command == "regenerate":
+        missing = regenerate(ROOT, options.texts)
+        print("\n".join(missing), end="\n" if missing else "", file=sys.stderr)
+        return 2 if missing else 0
+    count, faults = check.tree(ROOT, options.files)
+    for fault in faults:
+        print(fault)
+    print(f"{count} citations, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
