@@ -121,7 +121,7 @@ class RawHttp2:
             "te": "trailers",
             "content-type": "application/grpc",
         }
-        # RFC 7541 section 6.2.2: literals without indexing, with new names.
+        # [RFC 7541 sec 6.2.2]: literals without indexing, with new names.
         block = b"".join(
             b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in headers.items()
         )
@@ -162,7 +162,7 @@ class Uploader(RawHttp2):
             if kind == self.SETTINGS and not acknowledges:
                 for setting, value in struct.iter_unpack("!HI", payload):
                     if setting == 4:
-                        # RFC 9113, section 6.9.2: it changes the windows of streams that are open, too.
+                        # [RFC 9113 sec 6.9.2]: it changes the windows of streams that are open, too.
                         for opened in self._windows.keys() - {0}:
                             self._windows[opened] += value - self._initial
                         self._initial = value

@@ -1,4 +1,4 @@
-"""The highest rate without loss, by bisection (RFC 2544 section 26.1: throughput), as a pure function of trials."""
+"""The highest rate without loss, by bisection ([RFC 2544 sec 26.1]: throughput), as a pure function of trials."""
 
 from __future__ import annotations
 

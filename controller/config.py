@@ -24,7 +24,7 @@ class ConfigError(ValueError):
 class Port:
     """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, pi2, dualpi2, step: None of them leaves drops to the full queue.
     rcp: it writes rates into rate headers. xcp: it writes changes into congestion headers. abc: it marks packets accelerate or brake. als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
-    its port; "" towards hosts. multicast_router: packets to every group go there, with or without members (RFC 4541 section 2.1.2), as they
+    its port; "" towards hosts. multicast_router: packets to every group go there, with or without members [RFC 4541 sec 2.1.2], as they
     do on a sender's own link."""
 
     number: int
@@ -86,7 +86,7 @@ class Igmp:
 
     @property
     def membership_interval_s(self) -> float:
-        """RFC 2236 section 8.4: how long a membership outlives its last report."""
+        """[RFC 2236 sec 8.4]: how long a membership outlives its last report."""
         return self.robustness * self.query_interval_s + self.query_response_s
 
 

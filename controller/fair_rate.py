@@ -1,4 +1,4 @@
-"""The fair share of a port, R_f = b U_l / n_conn (ALS paper, section 3.1)."""
+"""The fair share of a port, R_f = b U_l / n_conn [ALS sec 3.1]."""
 
 from __future__ import annotations
 

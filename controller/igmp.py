@@ -20,7 +20,7 @@ _RESPONSE_UNIT_S = 0.1
 
 
 class Kind(enum.Enum):
-    """RFC 2236 section 2.1; the values of the type field."""
+    """[RFC 2236 sec 2.1]; the values of the type field."""
 
     QUERY = 0x11
     REPORT = 0x16
@@ -66,12 +66,12 @@ class Message:
 
 
 def is_group(address: int) -> bool:
-    """Whether an IPv4 address is of class D (RFC 1112 section 4)."""
+    """Whether an IPv4 address is of class D [RFC 1112 sec 4]."""
     return address >> 28 == 0xE
 
 
 def is_link_local(address: int) -> bool:
-    """224.0.0.0/24, which no router forwards (RFC 2236 section 3 for 224.0.0.1; RFC 5771 section 4)."""
+    """224.0.0.0/24, which no router forwards ([RFC 2236 sec 3] for 224.0.0.1; [RFC 5771 sec 4])."""
     return address >> 8 == 0xE00000
 
 
@@ -114,7 +114,7 @@ def parse(frame: bytes) -> Message:
         kind = Kind(number)
     except ValueError:
         raise IgmpError(Reason.OTHER_VERSION, f"type {number:#04x}; on Linux, net.ipv4.conf.IFACE.force_igmp_version=2") from None
-    # A version 3 query is longer (RFC 3376 section 7.1); a version 1 query has response time 0.
+    # A version 3 query is longer [RFC 3376 sec 7.1]; a version 1 query has response time 0.
     if kind is Kind.QUERY and (len(body) > _MESSAGE_BYTES or response == 0):
         raise IgmpError(Reason.OTHER_VERSION, f"a query of {len(body)} bytes, response time {response}")
     if not (is_group(group) or (kind is Kind.QUERY and group == 0)):
@@ -143,7 +143,7 @@ def _has_router_alert(options: bytes) -> bool:
 
 def build(kind: Kind, group: int, source: int, src_mac: int, max_response_s: float = 0.0) -> bytes:
     """The frame of a message: TTL 1, router alert, padded to Ethernet's minimum. source 0 is for queries of a switch that must
-    never win a router's election (RFC 4541 section 2.1.1)."""
+    never win a router's election [RFC 4541 sec 2.1.1]."""
     destination = {Kind.QUERY: group or ALL_SYSTEMS, Kind.REPORT: group, Kind.LEAVE: ALL_ROUTERS}[kind]
     response = min(255, max(1, round(max_response_s / _RESPONSE_UNIT_S))) if kind is Kind.QUERY else 0
     body = bytearray(struct.pack("!BBHI", kind.value, response, 0, group))
@@ -157,5 +157,5 @@ def build(kind: Kind, group: int, source: int, src_mac: int, max_response_s: flo
 
 
 def group_mac(address: int) -> int:
-    """The Ethernet address of a group (RFC 1112 section 6.4)."""
+    """The Ethernet address of a group [RFC 1112 sec 6.4]."""
     return 0x01005E000000 | address & 0x7FFFFF

@@ -1,4 +1,4 @@
-"""Joins and leaves become multicast groups of the switches (ALS paper section 4.3: "joining and leaving a multicast session is done
+"""Joins and leaves become multicast groups of the switches ([ALS sec 4.3]: "joining and leaving a multicast session is done
 explicitly", "instantaneously").
 
     packet-in --igmp--> member? of (switch, port, group) --tree--> ports that lead to a member --difference--> P4Runtime updates
@@ -138,7 +138,7 @@ class _Installed:
 class MulticastControl:
     """The members of each group, and the entries of the switches for them.
 
-    A membership belongs to a port: each host has its own link, so a leave needs no query for remaining members (RFC 2236 section 3
+    A membership belongs to a port: each host has its own link, so a leave needs no query for remaining members ([RFC 2236 sec 3]
     sends one), and takes effect at once. Without queries (`Igmp.query_interval_s` 0) a membership lasts until its leave; with them it
     lasts for the group membership interval (section 8.4) since the last report.
     """
@@ -208,7 +208,7 @@ class MulticastControl:
         self._update(expired, changes)
         if self._igmp.query_interval_s and now_s >= self._next_query_s:
             self._queries_sent += 1
-            # The first ones come sooner (RFC 2236 section 8.6).
+            # The first ones come sooner [RFC 2236 sec 8.6].
             startup = self._queries_sent < self._igmp.robustness
             self._next_query_s = now_s + self._igmp.query_interval_s / (4 if startup else 1)
             for name in self._switches:
@@ -265,7 +265,7 @@ class MulticastControl:
         return any(p.number == number and not p.peer for p in self._switches[switch].ports)
 
     def _check(self, switch: str, number: int, message: igmp.Message) -> None:
-        """IgmpError when a message comes from where none can (RFC 2236 section 10)."""
+        """IgmpError when a message comes from where none can [RFC 2236 sec 10]."""
         if all(p.number != number for p in self._switches[switch].ports):
             raise IgmpError(Reason.UNKNOWN_PORT, f"{switch} has no port {number}")
         if not self._is_host_port(switch, number):

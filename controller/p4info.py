@@ -1,4 +1,4 @@
-"""Names to ids, and values to P4Runtime's byte strings (P4Runtime specification, sections 6 and 8.4). Pure: no gRPC."""
+"""Names to ids, and values to P4Runtime's byte strings [P4Runtime sec 6, 8.3]. Pure: no gRPC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from google.protobuf import text_format
 
 
 def canonical(value: int, width_bits: int) -> bytes:
-    """The shortest byte string of an unsigned value (section 8.4); ValueError when it needs more than width_bits."""
+    """The shortest byte string of an unsigned value [P4Runtime sec 8.3]; ValueError when it needs more than width_bits."""
     bits = value.bit_length()
     if value < 0 or bits > width_bits:
         raise ValueError(f"{value} does not fit {width_bits} bits")

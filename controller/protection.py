@@ -1,7 +1,7 @@
 """The limits of flow protection: how much a connection may send through a port (`p4src/protection.p4`).
 
-ALS section 5 asks routers to protect adaptive flows from greedy ones and leaves the method open. Here a connection that keeps sending more than
-its allowance A is found and limited to its share F. Both follow from the fair rate R_f of ALS section 3.1 and from two measurements of the
+[ALS sec 5] asks routers to protect adaptive flows from greedy ones and leaves the method open. Here a connection that keeps sending more than
+its allowance A is found and limited to its share F. Both follow from the fair rate R_f of [ALS sec 3.1] and from two measurements of the
 port in the last observation interval: its utilisation U (with what RED dropped) and C, the bit/s of all connections within their shares.
 
     F <- F min(2, U_l / U)        U < U_l: the port has room that its connections leave each other

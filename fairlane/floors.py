@@ -13,7 +13,7 @@ def warnings(experiment: Experiment) -> list[str]:
 
 
 def _unmarked(experiment: Experiment) -> list[str]:
-    """A warning for DCTCP and Prague flows across a bottleneck that does not mark: they are SACK flows there (RFC 8257 section 3.5)."""
+    """A warning for DCTCP and Prague flows across a bottleneck that does not mark: they are SACK flows there [RFC 8257 sec 3.5]."""
     node, number = experiment.bottleneck
     port = experiment.topology.ports()[node][number - 1]
     kinds = [kind for kind in ALWAYS_ECN if any(flow.kind == kind for flow in experiment.flows)]

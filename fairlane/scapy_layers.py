@@ -81,7 +81,7 @@ Alsf.fields_desc = [*Alsf.fields_desc, PacketListField("layer_list", [], AlsfLay
 
 
 class Rtcp(Packet):
-    """One packet of an RTCP compound (RFC 3550 section 6): its common header, and the data of ALSF; other bodies stay bytes."""
+    """One packet of an RTCP compound [RFC 3550 sec 6]: its common header, and the data of ALSF; other bodies stay bytes."""
 
     name = "RTCP"
     fields_desc = [

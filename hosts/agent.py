@@ -1,7 +1,7 @@
 """`python -m fairlane.hosts.agent`: one end of one flow over UDP. What it sends and when is the end's to say (`switch/endpoint`), and its algorithm's.
 
-Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. RTCP BYE goes out where RFC 3550
-section 6.3.7 lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an
+Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. RTCP BYE goes out where [RFC 3550 sec 6.3.7]
+lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an
 algorithm that asks for what its half of a flow cannot do; the message says which.
 """
 
@@ -175,7 +175,7 @@ def run(end: native.HostEnd, writer: FlowWriter, file: TextIO, stop: Stop) -> No
         running = end.run_until(flush_ns)
         flush_ns = time.monotonic_ns() + FLUSH_PERIOD_NS
         if stop.asked:
-            # Without waiting for BYE's turn: a participant may leave without one (RFC 3550 section 6.3.7).
+            # Without waiting for BYE's turn: a participant may leave without one [RFC 3550 sec 6.3.7].
             end.close()
             running = False
         for time_ns, kind, fields in end.take_log():

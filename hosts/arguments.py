@@ -39,7 +39,7 @@ def address(text: str) -> str:
 
 
 def port(text: str) -> int:
-    """The even port of RTP data (RFC 3550 section 11)."""
+    """The even port of RTP data [RFC 3550 sec 11]."""
     if not text.isdecimal() or not 2 <= int(text) <= 65534 or int(text) % 2:
         raise argparse.ArgumentTypeError(f"{text!r}: RTP data uses an even port from 2 to 65534, RTCP the next one")
     return int(text)

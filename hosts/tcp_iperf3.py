@@ -29,7 +29,7 @@ from fairlane.hosts.records import Clock, RecordWriter
 
 IPV4_TCP_HEADER_BYTES = 40
 TIMESTAMP_OPTION_BYTES = 12
-"""RFC 7323 appendix A: ten bytes and two of padding, in every segment, within the MSS."""
+"""[RFC 7323 sec A]: ten bytes and two of padding, in every segment, within the MSS."""
 CONNECT_RETRY_S = 10.0
 """How long a sender goes on knocking when no receiver listens yet."""
 

@@ -1,4 +1,4 @@
-// The IPv4 header checksum over header and options (RFC 791 section 3.1). A packet with a wrong checksum is dropped
+// The IPv4 header checksum over header and options [RFC 791 sec 3.1]. A packet with a wrong checksum is dropped
 // in ingress (standard_metadata.checksum_error).
 
 control AlsVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {

@@ -12,7 +12,7 @@
 //                     y <- y (3 - m y^2) / 2, follow: relative error below 5e-5 (y has 16 bits)
 
 const bit<32> CODEL_COUNT_LIMIT = 0xFFFF;
-const bit<48> CODEL_RECENT = 16;  // intervals within which a new dropping phase goes on where the last one was (RFC 8289 section 5.5)
+const bit<48> CODEL_RECENT = 16;  // intervals within which a new dropping phase goes on where the last one was [RFC 8289 sec 5.5]
 
 // Per port. The instant from which on packets may be dropped, if no packet waits less than the target before; 0: a packet did.
 register<bit<48>>(PORTS) codel_first_above;

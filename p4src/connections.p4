@@ -1,4 +1,4 @@
-// Reports each connection, a pair of source and destination address (ALS section 3.1), to the controller once per observation
+// Reports each connection, a pair of source and destination address [ALS sec 3.1], to the controller once per observation
 // interval and output port.
 //
 //   (source, destination, output) --hash--> slot; slot holds another pair, or an older epoch --> digest

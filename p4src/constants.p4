@@ -6,13 +6,13 @@ const bit<8> IP_PROTOCOL_IGMP = 2;
 const bit<8> IP_PROTOCOL_TCP  = 6;
 const bit<8> IP_PROTOCOL_UDP  = 17;
 
-// The first four bits of a multicast group's address (RFC 1112 section 4).
+// The first four bits of a multicast group's address [RFC 1112 sec 4].
 const bit<4> CLASS_D = 14;
 
 // RFC 2113: option 148 (copied, class 0, number 20), length 4, value 0 ("examine packet").
 const bit<32> IPV4_ROUTER_ALERT = 0x94040000;
 
-// RFC 3550 section 12.1.
+// [RFC 3550 sec 12.1].
 const bit<2> RTCP_VERSION = 2;
 const bit<8> RTCP_SR   = 200;
 const bit<8> RTCP_RR   = 201;

@@ -1,4 +1,4 @@
-// Writes the fair share of the output port into senders' control packets (ALS section 3.1): R_d >= R_f -> R_d = R_f and
+// Writes the fair share of the output port into senders' control packets [ALS sec 3.1]: R_d >= R_f -> R_d = R_f and
 // U = the port's utilisation. The controller sets both for each port every second. This runs in egress, so that every copy
 // of a multicast packet gets the values of its own port, as late as possible.
 
@@ -24,7 +24,7 @@ control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadat
             if (fair_rate.apply().hit && hdr.alsf.desired_rate_bps >= fair_rate_bps) {
                 hdr.alsf.desired_rate_bps = fair_rate_bps;
                 hdr.alsf.utilisation_ppm = port_utilisation_ppm;
-                // Senders use checksum 0 (ALS section 3.5); a packet with another checksum must survive our change.
+                // Senders use checksum 0 [ALS sec 3.5]; a packet with another checksum must survive our change.
                 hdr.udp.checksum = 0;
             }
         }

@@ -16,7 +16,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
-    // The group determines the Ethernet destination (RFC 1112 section 6.4), which stays.
+    // The group determines the Ethernet destination [RFC 1112 sec 6.4], which stays.
     action replicate(bit<16> group) {
         standard_metadata.mcast_grp = group;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;

@@ -61,7 +61,7 @@ header udp_t {
     bit<16> checksum;
 }
 
-// Any RTCP packet that precedes ALSF in the compound: SR, RR, SDES, BYE, another APP (RFC 3550 section 6).
+// Any RTCP packet that precedes ALSF in the compound: SR, RR, SDES, BYE, another APP [RFC 3550 sec 6].
 header rtcp_t {
     bit<2>  version;
     bit<1>  padding;
@@ -90,7 +90,7 @@ header app_header_t {
     bit<32> name;
 }
 
-// RTCP APP named ALSF (RFC 3550 section 6.7; layout in docs/architecture.md). Layers, if any, stay in the payload.
+// RTCP APP named ALSF ([RFC 3550 sec 6.7]; layout in docs/architecture.md). Layers, if any, stay in the payload.
 header alsf_t {
     bit<2>  version;
     bit<1>  padding;
@@ -111,7 +111,7 @@ const bit<16> RATE_WORDS         = 3;
 const bit<16> CONGESTION_PROFILE = 0x5843;  // "XC"
 const bit<16> CONGESTION_WORDS   = 4;
 
-// RTP data (RFC 3550 section 5.1) with a header extension (section 5.3.1), in which routers write a rate, or by how much it may change.
+// RTP data [RFC 3550 sec 5.1] with a header extension (section 5.3.1), in which routers write a rate, or by how much it may change.
 header rtp_t {
     bit<2>  version;
     bit<1>  padding;

@@ -101,7 +101,7 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
 #endif
 
-    // A compound begins with a report (RFC 3550 section 6.1).
+    // A compound begins with a report [RFC 3550 sec 6.1].
     state parse_first_rtcp {
         rtcp_header_t first = packet.lookahead<rtcp_header_t>();
         rtcp_length = first.length;

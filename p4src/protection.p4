@@ -1,4 +1,4 @@
-// Limits a connection that sends too much to its share of the output port: the flow protection that ALS section 5 asks of
+// Limits a connection that sends too much to its share of the output port: the flow protection that [ALS sec 5] asks of
 // routers. Included where FLOW_PROTECTION is defined.
 //
 //   (source, destination, port) --mix--> one cell in each of two rows; each cell has two buckets

@@ -1,5 +1,5 @@
 // Step marking per output port: packets that saw a queue above a threshold are marked, none is dropped (DCTCP's switch
-// [RFC 8257 sec 3.1], and a ramp of width 0 [RFC 9332 sec A.1], note c; as in Linux `ce_threshold`).
+// [RFC 8257 sec 3.1], and a ramp of width 0 [RFC 9332 sec A.1 step c]; as in Linux `ce_threshold`).
 //
 //   CE <- sojourn > delay threshold, or waiting packets on arrival >= K
 //

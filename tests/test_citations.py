@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane import probes
 from tools.citations import check, grammar, rfc, sources
 from tools.citations.grammar import Place
 
@@ -66,6 +67,12 @@ A.1.  One
 
 def found(where: str, text: str) -> list[str]:
     return [str(fault) for fault in check.faults(where, text, KNOWN, NAMES, MENTION)]
+
+
+def test_every_citation_of_the_tree() -> None:
+    count, faults = check.tree(probes.ROOT)
+    assert not faults, "\n".join(map(str, faults))
+    assert count > 1000
 
 
 @pytest.mark.parametrize(
@@ -167,3 +174,13 @@ def test_a_list_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert (source.name, source.title, source.requirements) == ("RFC 9999", has.title, has.requirements)
     assert source.numbers == {"sec": has.sec, "eq": {"1": ""}, "fig": has.fig, "table": {}}
     assert source.step == has.step
+
+
+def test_every_list_is_cited_or_of_a_paper() -> None:
+    """Lists of RFCs that nothing cites any more go away with `regenerate`."""
+    cited = set()
+    for where in check.files(probes.ROOT):
+        if not where.startswith(check.OURS):
+            text = (probes.ROOT / where).read_text(encoding="utf-8", errors="replace")
+            cited |= {citation.source for _, citation in grammar.citations(text, NAMES) if citation}
+    assert {name for name in NAMES if name.startswith("RFC ")} <= cited

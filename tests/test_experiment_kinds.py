@@ -93,7 +93,7 @@ def test_a_group_lies_over_its_kind_and_a_kind_over_its_family(tmp_path: Path) -
     [("", 3e6), ("[nada]\nmax_rate_bps = 1.5e6\n", 1.5e6), ("[nada]\nmaximum_rate_bps = 5e6\n", 5e6)],
 )
 def test_nada_takes_the_rfcs_greatest_rate_where_no_codec_names_one(tmp_path: Path, setting: str, rmax_bps: float) -> None:
-    """Section 4.3 of RFC 8698 has 3 Mb/s then. The sender's link, of 2 Mb/s here, is no range of a codec."""
+    """[RFC 8698 sec 4.3] has 3 Mb/s then. The sender's link, of 2 Mb/s here, is no range of a codec."""
     settings = load(tmp_path, f'{HEAD}[[flows]]\nname = "n"\nkind = "nada"\n{setting}').flow("n").settings
     assert isinstance(settings, AlgorithmSettings)
     assert settings.parameters.max_rate_bps == rmax_bps and settings.parameters.min_rate_bps == 150e3

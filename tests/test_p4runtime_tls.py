@@ -91,7 +91,7 @@ def test_client_certificates(keys: Keys, program: Program, with_client_auth: str
 
 
 def test_a_certificate_for_something_else_is_no_clients(keys: Keys, with_client_auth: str) -> None:
-    """RFC 5280, section 4.2.1.12: a server's certificate of the same authority names no purpose, or another one."""
+    """[RFC 5280 sec 4.2.1.12]: a server's certificate of the same authority names no purpose, or another one."""
     for pair in (keys.server, keys.ca.sign("nameless"), keys.ca.sign("other", "serverAuth")):
         assert version(with_client_auth, keys.credentials(pair)) in ("UNAUTHENTICATED", "UNAVAILABLE")
     with Client(with_client_auth, open_stream=False, credentials=keys.credentials(keys.server)) as server:

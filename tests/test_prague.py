@@ -45,7 +45,7 @@ def test_data_say_ect_1_and_acknowledgements_count_marks(tmp_path: Path) -> None
         for frame in reader:
             if TCP in frame and not frame[TCP].flags.S:
                 flags = int(frame[TCP].flags)
-                # AE, CWR, ECE (RFC 9768 section 3.2.2)
+                # AE, CWR, ECE [RFC 9768 sec 3.2.2]
                 counts.append((flags >> 8 & 1) << 2 | (flags >> 6 & 3))
     assert counts[0] == 5
     told = sum((after - before) % 8 for before, after in itertools.pairwise(counts))

@@ -16,7 +16,7 @@ HOW = {"bottleneck": "20mbit", "rtt": "20ms", "buffer": "200packets", "duration_
 
 def test_dctcp_keeps_a_full_link_at_a_short_queue() -> None:
     dctcp, sack = (fairlane.run("dumbbell", flows, queue="step", ecn=True, **HOW) for flows in ("tcp-dctcp:4", "tcp-sack:4"))
-    # 1 ms at 20 Mb/s are 2.5 packets, less than the C x RTT / 7 of RFC 8257 section 4.1 that DCTCP needs for a full link.
+    # 1 ms at 20 Mb/s are 2.5 packets, less than the C x RTT / 7 of [RFC 8257 sec 4.1] that DCTCP needs for a full link.
     for run in (dctcp, sack):
         assert not run.bottleneck["drops"] and run.bottleneck["marks"] > 100
         assert run.bottleneck["mean_queue_packets"] < 12

@@ -473,7 +473,7 @@ def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     carried = sum(0.2 * float(row["utilisation"]) * float(row["capacity_bps"]) for row in links) / 8
     assert carried == pytest.approx(sum(flow["received_bytes"] for flow in data["cases"][0]["figures"]["flows"]), rel=0.01)
     page = (tmp_path / "nada/index.html").read_text()
-    assert page.count("<svg") == 4 and "5.4: media flows of one algorithm" in page
+    assert page.count("<svg") == 4 and "media flows of one algorithm [RFC 8867 sec 5.4]" in page
     assert "src=" not in page and "<link" not in page
     again = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada")])
     assert isinstance(again.exception, Refusal)

@@ -1,6 +1,6 @@
 """RTCP of the first flow: how often its receivers report, and how often RFC 3550 allows it.
 
-All figures are over the experiment's window. RTCP's sizes are IPv4 datagrams, as in the rule (RFC 3550 section 6.2).
+All figures are over the experiment's window. RTCP's sizes are IPv4 datagrams, as in the rule [RFC 3550 sec 6.2].
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fairlane.results.figures import Figures
 from fairlane.results.series import FlowRecord, Series
 
 RTCP_FRACTION = 0.05
-"""RTCP's part of the session bandwidth (RFC 3550 section 6.2)."""
+"""RTCP's part of the session bandwidth [RFC 3550 sec 6.2]."""
 SENDER_FRACTION = 0.25
 """Senders' part of that, while they are at most this part of the members."""
 MIN_INTERVAL_S = 5.0
@@ -31,7 +31,7 @@ def rtcp_interval_s(series: Series, figures: Figures) -> float:
 
 
 def rtcp_interval_rule_s(series: Series, figures: Figures) -> float:
-    """The mean interval that RFC 3550 section 6.3.1 gives a receiver, from the members and the mean size of all compounds."""
+    """The mean interval that [RFC 3550 sec 6.3.1] gives a receiver, from the members and the mean size of all compounds."""
     record, receivers = _session(series)
     if record is None:
         return math.nan

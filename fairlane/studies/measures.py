@@ -26,7 +26,7 @@ from fairlane.studies import settling
 from fairlane.studies.study import Curve
 
 COV_PERIOD_S = 0.15
-"""SSVP paper, section V.B: throughput is sampled each 150 ms."""
+"""[SSVP sec V.B]: throughput is sampled each 150 ms."""
 
 
 def _active(flows: list[FlowRecord], window: tuple[float, float]) -> list[tuple[FlowRecord, tuple[float, float]]]:

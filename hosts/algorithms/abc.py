@@ -8,7 +8,7 @@ Routers turn packets of "accelerate" into "brake" (p4src/abc.p4), and the receiv
 
 So the window may double or vanish within a round trip, and 1/w makes flows equal [ABC sec 3.1.3]. A second window answers to losses, and to CE
 of routers without ABC; the smaller one holds, and both have at most twice what is in flight [ABC sec 4.1]. As the authors', the second window is
-CUBIC's (RFC 9438 section 4, without its Reno-friendly region):
+CUBIC's ([RFC 9438 sec 4], without its Reno-friendly region):
 
     W(t) = C (t - K)^3 + W_max,  K = cbrt((W_max - cwnd_epoch) / C)               [RFC 9438 eq 1, 2]
 
@@ -57,7 +57,7 @@ class AbcParameters:
     """Of either window. The authors' module stops at 5."""
 
     first_timeout_s: float = 1.0
-    """A packet is lost after it while no round trip is known (RFC 6298 section 2), and after SRTT + max(0.2 s, 4 RTTVAR) later."""
+    """A packet is lost after it while no round trip is known [RFC 6298 sec 2], and after SRTT + max(0.2 s, 4 RTTVAR) later."""
 
     def __post_init__(self) -> None:
         require_positive("AbcParameters", **{name: getattr(self, name) for name in self.__slots__})

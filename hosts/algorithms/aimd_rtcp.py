@@ -66,10 +66,10 @@ class AimdRtcpParameters:
 
     report_timeout_s: float = 25.0
     """After so long without a report the rate is multiplied by `silence_factor`. The paper is silent. Five times the mean
-    report interval, as RTCP times members out (RFC 3550 section 6.3.5)."""
+    report interval, as RTCP times members out [RFC 3550 sec 6.3.5]."""
 
     silence_factor: float = 0.5
-    """The paper is silent; halving is TFRC's rule (RFC 5348 section 4.4)."""
+    """The paper is silent; halving is TFRC's rule [RFC 5348 sec 4.4]."""
 
     def __post_init__(self) -> None:
         require_rate_limits("AimdRtcpParameters", self)

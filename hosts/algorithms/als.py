@@ -83,17 +83,17 @@ class AlsParameters:
 
     first_report_s: float = 25.0
     """How long a new flow waits for its first report. The paper is silent. Five times the smallest mean report interval, after
-    which RTCP counts a silent member no longer (RFC 3550 section 6.3.5)."""
+    which RTCP counts a silent member no longer [RFC 3550 sec 6.3.5]."""
 
     silence_factor: float = 0.5
     """When no receiver counts, and the flow is older than `first_report_s`, each adaptation point multiplies the rate by
-    this, down to `min_rate_bps`. The paper is silent. Halving on missing feedback is TFRC's rule (RFC 5348 section 4.4)."""
+    this, down to `min_rate_bps`. The paper is silent. Halving on missing feedback is TFRC's rule [RFC 5348 sec 4.4]."""
 
     packet_bytes: float = 1000.0
-    """M of DAA's equation 1, an IPv4 datagram of data in bytes. Only for section 3.5, as are the following."""
+    """M of [DAA eq 1], an IPv4 datagram of data in bytes. Only for section 3.5, as are the following."""
 
     additive_increase_bps: float = 50_000.0
-    """A of DAA's equation 4, for each adaptation interval. Its default there, and the reason for it."""
+    """A of [DAA eq 4], for each adaptation interval. Its default there, and the reason for it."""
 
     full_utilisation: float = 0.9
     """The lowest U, in (0, 1], of a router whose link may be the one that loses packets. The paper is silent. U_l, which sources at
@@ -314,7 +314,7 @@ class AlsReceiver(Receiver):
 KINDS = (
     Kind(
         "als",
-        "routers advertise fair rates, senders add AIR to reach max-min shares [ALS sec 3.1-3.3]",
+        "routers advertise fair rates, senders add AIR to reach max-min shares [ALS sec 3.1 to 3.3]",
         AlsParameters,
         AlsSender,
         AlsReceiver,

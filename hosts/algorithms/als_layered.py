@@ -51,7 +51,7 @@ from fairlane.hosts.algorithms.base import (
 )
 
 MULTICAST_FIRST, MULTICAST_LAST = 0xE0000100, 0xEFFFFFFF
-"""224.0.1.0 to 239.255.255.255: IPv4 groups that routers forward (RFC 5771 sections 4 to 10)."""
+"""224.0.1.0 to 239.255.255.255: IPv4 groups that routers forward [RFC 5771 sec 4 to 10]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ socket or sleeps: `now_s` and `rng` are arguments of every handler.
 
 Who does what:
 
-* The runner paces packets, numbers them, samples round-trip times, finds losses, keeps the RTCP timetable (RFC 3550 section
-  6.3) and computes reception statistics. In virtual time all of that runs outside Python.
+* The runner paces packets, numbers them, samples round-trip times, finds losses, keeps the RTCP timetable
+  [RFC 3550 sec 6.3] and computes reception statistics. In virtual time all of that runs outside Python.
 * The algorithm decides: at what rate or window to send, what control packets say, what receivers report.
 
 So a handler runs only for feedback, for acknowledgements that change state, and for timers. `Interests` states which
@@ -81,7 +81,7 @@ class Explicit(Enum):
 
 
 class Ecn(IntEnum):
-    """The ECN field of an IP header (RFC 3168 section 5)."""
+    """The ECN field of an IP header [RFC 3168 sec 5]."""
 
     NOT_ECT = 0
     ECT_1 = 1
@@ -102,7 +102,7 @@ class Interests:
     rtcp: bool = False
     """For either half: the runner sends control packets on the RTCP timetable."""
     loss_distance_packets: int = 3
-    """A packet is lost when this many later ones were acked [RAP sec III, RFC 5681 sec 3.2]; to a receiver, when this many later ones
+    """A packet is lost when this many later ones were acked [RAP sec III], [RFC 5681 sec 3.2]; to a receiver, when this many later ones
     have arrived [RFC 5348 sec 5.1]. Packets count, not the distance between numbers: those that are lost, too, make none later."""
     timed_acks: bool = False
     """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
@@ -122,9 +122,9 @@ class PathState:
 
     latest_rtt_s: float
     srtt_s: float
-    """Smoothed round-trip time (RFC 6298 section 2, gain 1/8)."""
+    """Smoothed round-trip time ([RFC 6298 sec 2], gain 1/8)."""
     rttvar_s: float
-    """Smoothed mean deviation (RFC 6298 section 2, gain 1/4)."""
+    """Smoothed mean deviation ([RFC 6298 sec 2], gain 1/4)."""
     in_flight_packets: int
     last_sent_sequence: int
     highest_acked_sequence: int
@@ -239,7 +239,7 @@ class ReceptionState:
 @dataclass(frozen=True, slots=True)
 class Gap:
     """Packets `first_lost_sequence` ... `last_lost_sequence` did not come before `Interests.loss_distance_packets` later ones. Late arrivals
-    change nothing any more, a choice that RFC 5348 section 5.1 leaves to the receiver."""
+    change nothing any more, a choice that [RFC 5348 sec 5.1] leaves to the receiver."""
 
     first_lost_sequence: int
     last_lost_sequence: int
@@ -286,7 +286,7 @@ class SetLossTimeout:
     """Packets outstanding longer than this are lost, "using the updated value of the SRTT estimate" [RAP sec III]: with
     `srtt_factor` > 0, and once a round trip is known, at each moment
 
-        srtt_factor SRTT + max(granularity_s, rttvar_factor RTTVAR)        (RFC 6298 section 2.3)
+        srtt_factor SRTT + max(granularity_s, rttvar_factor RTTVAR)        [RFC 6298 sec 2 step 2.3]
 
     and else `timeout_s`. A timer runs for the oldest of them; with `before_sending` the runner looks only when the pacing
     lets a packet go, before it leaves [RAP sec III]. That is for senders with a rate: a window alone would never look."""
@@ -393,7 +393,7 @@ class Sender(ABC):
         return ()
 
     def on_leave(self, now_s: float, reporter: int, rng: Rng) -> tuple[SenderAction, ...]:
-        """A receiver said goodbye (RTCP BYE), or has been silent for five report intervals (RFC 3550 section 6.3.5)."""
+        """A receiver said goodbye (RTCP BYE), or has been silent for five report intervals [RFC 3550 sec 6.3.5]."""
         return ()
 
     def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:

@@ -58,11 +58,11 @@ class DaaParameters:
 
     packets_per_ack: float = 1.0
     """D [DAA eq 1]. The paper does not state it, and its text needs 1: a loss of 0.1% at 200 ms gives TCP "only 1.5 Mb/s" [DAA sec 5].
-    Each packet is then acknowledged; a receiver with delayed acknowledgements is D = 2 (RFC 5681 section 4.2)."""
+    Each packet is then acknowledged; a receiver with delayed acknowledgements is D = 2 [RFC 5681 sec 4.2]."""
 
     timeout_rtts: float = 4.0
     """t_out [DAA eq 1] in round-trip times. The paper is silent. 4 is what TFRC, which rests on the same equation, recommends
-    where nothing is measured (RFC 5348 section 3.1)."""
+    where nothing is measured [RFC 5348 sec 3.1]."""
 
     min_timeout_s: float = 0.0
     """t_out is not below this. The paper is silent, and 0 changes nothing; a TCP of RFC 6298 has 1 s, Linux 0.2 s."""
@@ -80,10 +80,10 @@ class DaaParameters:
 
     report_timeout_s: float = 25.0
     """After so long without a report the rate is multiplied by `silence_factor`. The paper is silent. Five times the mean
-    report interval, as RTCP times members out (RFC 3550 section 6.3.5)."""
+    report interval, as RTCP times members out [RFC 3550 sec 6.3.5]."""
 
     silence_factor: float = 0.5
-    """The paper is silent; halving is TFRC's rule (RFC 5348 section 4.4)."""
+    """The paper is silent; halving is TFRC's rule [RFC 5348 sec 4.4]."""
 
     def __post_init__(self) -> None:
         require_rate_limits("DaaParameters", self)
@@ -197,7 +197,7 @@ class DaaReceiver(Receiver):
 KINDS = (
     Kind(
         "daa",
-        "RTCP reports; the smaller of r + A and the TCP model's rate [DAA sec 4, eqs 1-4]",
+        "RTCP reports; the smaller of r + A and the TCP model's rate [DAA sec 4, eq 1 to 4]",
         DaaParameters,
         DaaSender,
         DaaReceiver,

@@ -9,7 +9,7 @@ TCP's window rules with two parameters. Without loss the window W grows by alpha
 so that the mean rate is TCP's (alpha = 1, beta = 1/2): beta = 0.875 gives 0.3125, and the authors take 0.31 [SSVP sec II].
 
 Everything else is as in TCP, as in the authors' experiments, which changed the two numbers of a TCP: slow start, a window of one packet after
-a timeout (RFC 5681 section 3.1, RFC 6298). Data is not sent again: it is a video that would come too late.
+a timeout ([RFC 5681 sec 3.1], RFC 6298). Data is not sent again: it is a video that would come too late.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ class GaimdParameters:
     """An IPv4 datagram of data, header included."""
 
     initial_window_packets: float = 2.0
-    """RFC 5681 section 3.1 allows 2 to 4."""
+    """[RFC 5681 sec 3.1] allows 2 to 4."""
 
     initial_threshold_packets: float = 1e6
-    """Slow start ends here or at the first loss: arbitrarily high (RFC 5681 section 3.1)."""
+    """Slow start ends here or at the first loss: arbitrarily high [RFC 5681 sec 3.1]."""
 
     max_window_packets: float = 1000.0
     """TCP's largest window in the papers' simulations [RAP table 1]."""
 
     min_timeout_s: float = 0.2
-    """Smallest retransmission timeout. RFC 6298 section 2.4 asks for 1 s; 0.2 s is what ns-2, where the papers' figures come from, and
+    """Smallest retransmission timeout. [RFC 6298 sec 2 step 2.4] asks for 1 s; 0.2 s is what ns-2, where the papers' figures come from, and
     Linux have."""
 
     initial_timeout_s: float = 1.0
-    """Before the first round trip (RFC 6298 section 2.1)."""
+    """Before the first round trip [RFC 6298 sec 2 step 2.1]."""
 
     max_timeout_s: float = 60.0
-    """Each timeout doubles the next until a packet is acknowledged (RFC 6298 sections 5.5, 2.5)."""
+    """Each timeout doubles the next until a packet is acknowledged [RFC 6298 sec 5 step 5.5, sec 2 step 2.5]."""
 
     def __post_init__(self) -> None:
         require_positive(
@@ -130,10 +130,10 @@ class GaimdSender(Sender):
             return ()  # of the window that was answered already
         p = self.parameters
         reduced = self._limited(self.window * p.beta, loss.path)  # W = beta W
-        self.threshold = max(reduced, 2.0)  # RFC 5681 section 3.1: at least two packets
+        self.threshold = max(reduced, 2.0)  # [RFC 5681 sec 3.1]: at least two packets
         self.recovery_end = max(loss.path.last_sent_sequence, loss.last_sequence)
         if loss.cause is LossCause.TIMEOUT:
-            self.window = 1.0  # RFC 5681 section 3.1: the loss window
+            self.window = 1.0  # [RFC 5681 sec 3.1]: the loss window
             self._doublings += 1
         else:
             self.window = reduced
@@ -150,11 +150,11 @@ class GaimdSender(Sender):
     def _timeout(self, path: PathState) -> tuple[SenderAction, ...]:
         """The age at which a packet counts as lost, reported when it changes by a hundredth: most acknowledgements change it less.
 
-        TCP's timer restarts with each acknowledgement of new data (RFC 6298 section 5.3), the last of which comes about a round
+        TCP's timer restarts with each acknowledgement of new data [RFC 6298 sec 5 step 5.3], the last of which comes about a round
         trip after a packet was sent: so a packet has a round trip and the timeout. The timeout alone, counted from its sending, would
         expire before three later packets can tell of a loss, when the queue is full and the deviation small."""
         p = self.parameters
-        rto_s = path.srtt_s + 4 * path.rttvar_s if path.srtt_s > 0.0 else p.initial_timeout_s  # RFC 6298 section 2.3
+        rto_s = path.srtt_s + 4 * path.rttvar_s if path.srtt_s > 0.0 else p.initial_timeout_s  # [RFC 6298 sec 2 step 2.3]
         rto_s = clamp(rto_s, p.min_timeout_s, p.max_timeout_s) * 2.0 ** min(self._doublings, 16)
         seconds = clamp(rto_s, p.min_timeout_s, p.max_timeout_s) + clamp(path.srtt_s, 0.0, p.max_timeout_s)
         if abs(seconds - self._timeout_s) <= 0.01 * self._timeout_s:

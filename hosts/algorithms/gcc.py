@@ -75,7 +75,7 @@ NEXT_STATE: dict[tuple[State, Use], State] = {
     (State.INCREASE, Use.NORMAL): State.INCREASE,
     (State.DECREASE, Use.NORMAL): State.HOLD,
 }
-"""[GCC sec 5.5, table]."""
+"""[GCC sec 5.5], its table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def measured_delay_s(ack: Ack) -> float | None:
 
 
 class BaseDelay:
-    """The smallest one-way delay of the last `minutes`, kept as a minimum for each minute [RFC 6817 sec 2.4.2, appendix A.2], so that a
+    """The smallest one-way delay of the last `minutes`, kept as a minimum for each minute [RFC 6817 sec 2.4.2, A.2], so that a
     path that became longer, or a clock that runs at another speed, is forgotten in the end."""
 
     def __init__(self, minutes: int = 10, minute_s: float = 60.0) -> None:
@@ -107,7 +107,7 @@ class FeedbackWindow:
         return marked / arrived if marked else 0.0
 
     def receive_rate_bps(self, now_s: float, packet_bytes: int) -> float:
-        """Bits of the packets that arrived during the window, over its length [RFC 8698 sec 5.1.3] [GCC sec 5.5]. By the receiver's clock, too:
+        """Bits of the packets that arrived during the window, over its length [RFC 8698 sec 5.1.3], [GCC sec 5.5]. By the receiver's clock, too:
         acknowledgements that were held back come together, and their packets did not."""
         self._forget(now_s)
         oldest_s = max((told.arrived_s for told in self._told), default=0.0) - self.span_s

@@ -11,7 +11,7 @@ and on a loss, found by a gap of three packets or by a timeout, at once
 
 after which losses of packets sent before the back-off, the cluster Seq_LastSent >= Seq > Seq_FirstLoss (6), are ignored.
 
-Steps follow each other: a back-off starts a new one, as it is an adjustment point [RAP sec III, Decision Frequency].
+Steps follow each other: a back-off starts a new one, as it is an adjustment point ("Decision Frequency" [RAP sec III]).
 The sequence numbers identify the losses of a cluster. The paper ends its cluster-loss-mode at an ACK >= Seq_LastSent: from then on no
 packet of the cluster is outstanding, but that losses right below Seq_LastSent are known only three packets later. They
 belong to the cluster and are ignored, too.
@@ -66,7 +66,7 @@ class RapParameters:
 
     initial_ipg_s: float = 1.0
     """Gap before the first acknowledgement. The paper does not discuss the start-up. One packet a second is TFRC's
-    (RFC 5348 section 4.2); the first acknowledgement makes it one packet per SRTT, TCP's smallest window."""
+    [RFC 5348 sec 4.2]; the first acknowledgement makes it one packet per SRTT, TCP's smallest window."""
 
     first_rtt_poll_s: float = 0.05
     """How often a starting sender looks whether a round trip is known. Short beside `initial_ipg_s`."""
@@ -78,24 +78,24 @@ class RapParameters:
 
     timeout_srtt_factor: float = 1.0
     """Timeout = this x SRTT + max(`timeout_granularity_s`, `timeout_deviation_factor` x deviation). "Jacobson/Karel's algorithm"
-    [RAP sec III]: RFC 6298 section 2."""
+    [RAP sec III]: [RFC 6298 sec 2]."""
 
     timeout_deviation_factor: float = 4.0
-    """K of RFC 6298 section 2."""
+    """K of [RFC 6298 sec 2]."""
 
     timeout_granularity_s: float = 0.1
-    """G of RFC 6298 section 2. Without it a path of constant delay has a timeout of just its round trip, and the first packet
+    """G of [RFC 6298 sec 2]. Without it a path of constant delay has a timeout of just its round trip, and the first packet
     that waits in a queue counts as lost. The paper gives 100 ms for TCP [RAP table 1]."""
 
     initial_timeout_s: float = 3.0
-    """Timeout while no round trip is known: RFC 2988 section 2.1, of the paper's time."""
+    """Timeout while no round trip is known: [RFC 2988 sec 2 step 2.1], of the paper's time."""
 
     max_timeout_s: float = 60.0
-    """Each timeout doubles the next until the first step or back-off after a new round-trip sample (RFC 6298 sections 5.5 and 2.5): else
+    """Each timeout doubles the next until the first step or back-off after a new round-trip sample [RFC 6298 sec 5 step 5.5, sec 2 step 2.5]: else
     a path that lost everything would have a back-off for each packet. Samples come from late acknowledgements, too."""
 
     max_ipg_s: float = 64.0
-    """Longest gap. The paper has none; a gap that doubled without end would stall the flow. TFRC's t_mbi (RFC 5348 section 4.3)."""
+    """Longest gap. The paper has none; a gap that doubled without end would stall the flow. TFRC's t_mbi [RFC 5348 sec 4.3]."""
 
     min_rtt_s: float = 0.001
     """Shortest step. A round trip of 0, which only a coarse clock or a forged packet can show, would make steps without end."""

@@ -2,7 +2,7 @@
 
 A sender without a report for `report_timeout_s` multiplies its rate by `silence_factor`, again after each further
 `report_timeout_s`, down to its lowest rate. Without such a rule a broken path back to the sender leaves it at its last rate for
-ever. Halving on missing feedback is TFRC's rule (RFC 5348 section 4.4). Nothing here is a flow kind.
+ever. Halving on missing feedback is TFRC's rule [RFC 5348 sec 4.4]. Nothing here is a flow kind.
 """
 
 from __future__ import annotations

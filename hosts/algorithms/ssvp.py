@@ -5,7 +5,7 @@ The sender sets the gap between its packets, IPG, once each round-trip time, fro
     R = S / IPG                                                                       [SSVP eq 3]
     congested / all control packets > 0.005     IPG = IPG / beta                       [SSVP eq 4]
     some congested, but no more than that       IPG stays: "a transient loss is assumed"
-    none congested                              IPG = IPG / (1 + alpha / k)            [SSVP eq 5, with eqs 2 and 7]
+    none congested                              IPG = IPG / (1 + alpha / k)            [SSVP eq 5, 2, 7]
 
 A control packet indicates congestion when it reports a loss since the one before it.
 
@@ -74,7 +74,7 @@ class SsvpParameters:
     """Rounds after a decrease in which the rate stays whatever the reports say: for a round trip they speak of packets sent before
     it, so that the losses of one overflow would decrease the rate twice. The rules of section III do not say so. Section IV.A does:
     "upon packet loss [...] the system will be adjusted downward to the knee", and not below it, and RAP, TCP and GAIMD, which SSVP
-    follows, decrease once for such losses [RAP sec II.B.3]. 0: each round by itself."""
+    follows, decrease once for such losses [RAP sec III.A]. 0: each round by itself."""
 
     react: str = ROUND_END
     """"round-end": the rate falls when the round is over whose reports tell of congestion, "each RTT". "at-once": with the report that
@@ -115,10 +115,10 @@ class SsvpParameters:
 
     report_timeout_s: float = 2.0
     """After so long without a report the rate is multiplied by `silence_factor`. The paper is silent. The first no-feedback timer
-    of TFRC (RFC 5348 section 4.2); longer than the gap between packets at `min_rate_bps`."""
+    of TFRC [RFC 5348 sec 4.2]; longer than the gap between packets at `min_rate_bps`."""
 
     silence_factor: float = 0.5
-    """The paper is silent; halving is TFRC's rule (RFC 5348 section 4.4)."""
+    """The paper is silent; halving is TFRC's rule [RFC 5348 sec 4.4]."""
 
     def __post_init__(self) -> None:
         require_rate_limits("SsvpParameters", self)
@@ -234,7 +234,7 @@ class SsvpSender(Sender):
         alpha, _ = self._factors()
         if self.parameters.increase == ADDITIVE:
             k = packets_per_rtt(self.rtt_s, self.ipg_s)
-            self._set_ipg(self.ipg_s / (1 + alpha / k))  # k packets become k + alpha [SSVP eqs 2, 5 and 7]
+            self._set_ipg(self.ipg_s / (1 + alpha / k))  # k packets become k + alpha [SSVP eq 2, 5, 7]
         else:
             self._set_ipg(self.ipg_s / (1 + alpha))  # IPG = IPG / (1 + alpha) [SSVP eq 5]
 
@@ -289,7 +289,7 @@ class SsvpReceiver(Receiver):
 KINDS = (
     Kind(
         "ssvp",
-        "gap between packets set each round trip from reports, any alpha and beta [SSVP sec III, eqs 3-5]",
+        "gap between packets set each round trip from reports, any alpha and beta [SSVP sec III, eq 3 to 5]",
         SsvpParameters,
         SsvpSender,
         SsvpReceiver,

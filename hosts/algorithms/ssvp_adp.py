@@ -92,7 +92,7 @@ class SsvpAdpSender(SsvpSender):
         if before is None or which == NEWEST or (which == BEFORE_LOSS and not congested):
             self.rtt_of_beta_s = self.rtt_s
         elif which == SMOOTHED:
-            self.rtt_of_beta_s = before + (self.rtt_s - before) / 8  # RFC 6298 section 2.3
+            self.rtt_of_beta_s = before + (self.rtt_s - before) / 8  # [RFC 6298 sec 2 step 2.3]
 
     def _least_of_window(self, now_s: float) -> float:
         """RTT_min with the newest sample, `rtt_s`, taken at `now_s`."""
@@ -120,7 +120,7 @@ class SsvpAdpSender(SsvpSender):
 KINDS = (
     Kind(
         "ssvp-adp",
-        "SSVP whose decrease aims at the knee: beta = RTT_min / RTT, alpha to match [SSVP sec IV.B, eqs 20, 21]",
+        "SSVP whose decrease aims at the knee: beta = RTT_min / RTT, alpha to match [SSVP sec IV.B, eq 20, 21]",
         SsvpAdpParameters,
         SsvpAdpSender,
         SsvpReceiver,

@@ -30,12 +30,12 @@ def packets_per_rtt(rtt_s: float, ipg_s: float) -> float:
 
 def flow_throughput_bps(packets: float, packet_bytes: float, rtt_s: float) -> float:
     """Of a flow that sends `packets` a round trip [SSVP eq 8]; with RTT = RTT_0 + queueing delay this is [SSVP eq 18]."""
-    return packets * packet_bytes * 8 / rtt_s  # k_i S_i / RTT [SSVP eqs 8, 18]
+    return packets * packet_bytes * 8 / rtt_s  # k_i S_i / RTT [SSVP eq 8, 18]
 
 
 def instantaneous_rate_bps(packet_bytes: float, ipg_s: float) -> float:
-    """R_i [SSVP eqs 3 and 9], the transmission time of a packet neglected as there."""
-    return packet_bytes * 8 / ipg_s  # R_i = S_i / IPG_i [SSVP eqs 3, 9]
+    """R_i [SSVP eq 3, 9], the transmission time of a packet neglected as there."""
+    return packet_bytes * 8 / ipg_s  # R_i = S_i / IPG_i [SSVP eq 3, 9]
 
 
 def system_throughput_bps(packets: Sequence[float], packet_bytes: Sequence[float], rtt_s: float) -> float:
@@ -65,7 +65,7 @@ def queueing_delay_s(queued_packets: float, capacity_bps: float, packet_bytes: f
 
 
 def bottleneck_throughput_bps(packets: float, propagation_rtt_s: float, capacity_bps: float, packet_bytes: float) -> float:
-    """Of the whole system at K = `packets`, below the cliff: K S / RTT_0 up to the knee, then B [SSVP eqs 11, 13 and 15]."""
+    """Of the whole system at K = `packets`, below the cliff: K S / RTT_0 up to the knee, then B [SSVP eq 11, 13, 15]."""
     queued = max(0.0, packets - knee_packets(propagation_rtt_s, capacity_bps, packet_bytes))  # K = K_knee + Delta K [SSVP eq 13]
     rtt_s = propagation_rtt_s + queueing_delay_s(queued, capacity_bps, packet_bytes)
     return flow_throughput_bps(packets, packet_bytes, rtt_s)  # K S / (RTT_0 + qdelay) [SSVP eq 11]; = B above the knee [SSVP eq 15]

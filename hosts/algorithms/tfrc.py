@@ -108,7 +108,7 @@ class TfrcParameters:
     report, so that R does not notice."""
 
     assumed_rtt_s: float = 0.5
-    """Round trip that groups losses before any packet carried one. The RFC is silent; RFC 5348 section 4.2 begins at one packet a
+    """Round trip that groups losses before any packet carried one. The RFC is silent; [RFC 5348 sec 4.2] begins at one packet a
     second, so that it hardly matters."""
 
     min_rtt_s: float = 1e-4

@@ -93,7 +93,7 @@ class TrabolParameters:
 
     report_timeout_s: float = 2.0
     """So long without a report (at least four rays) counts as congestion: MIN_RATE. The paper is silent. The first no-feedback
-    timer of TFRC (RFC 5348 section 4.2)."""
+    timer of TFRC [RFC 5348 sec 4.2]."""
 
     @property
     def least_rate_bps(self) -> float:
@@ -144,7 +144,7 @@ class Ray:
 
     @property
     def sending_time_s(self) -> float:
-        return self.packets / self.target_rate  # T_r = P_nn / R_t [TRABOL fig 1, as section 2 defines T_r]
+        return self.packets / self.target_rate  # T_r = P_nn / R_t [TRABOL sec 2, fig 1]
 
     @property
     def total_gap_s(self) -> float:

@@ -49,7 +49,7 @@ class XcpParameters:
     """Until the first feedback: the first packets know no round trip, and get none."""
 
     first_timeout_s: float = 1.0
-    """A packet is lost after it while no round trip is known (RFC 6298 section 2), and after SRTT + max(0.2 s, 4 RTTVAR) later."""
+    """A packet is lost after it while no round trip is known [RFC 6298 sec 2], and after SRTT + max(0.2 s, 4 RTTVAR) later."""
 
     def __post_init__(self) -> None:
         require_positive("XcpParameters", **{name: getattr(self, name) for name in self.__slots__})

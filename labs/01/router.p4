@@ -1,4 +1,4 @@
-// Lab 1: an IPv4 router. Its treatment of each packet (RFC 1812 section 5.2):
+// Lab 1: an IPv4 router. Its treatment of each packet [RFC 1812 sec 5.2]:
 //
 //   destination --longest prefix--> port and the next hop's Ethernet address; time to live minus one, new header checksum
 //   dropped: not IPv4, wrong header checksum, expired time to live, no route

@@ -1,4 +1,4 @@
-// Lab 4: the fair share of the output port, written into senders' control packets (ALS section 3.1).
+// Lab 4: the fair share of the output port, written into senders' control packets [ALS sec 3.1].
 //
 // The controller fills the table: for each output port its fair rate R_f in bit/s and its utilisation U in parts per million.
 

@@ -1,4 +1,4 @@
-"""Lab 6: RAP from its equations (RAP paper, section III). The flow kind is `my-rap`.
+"""Lab 6: RAP from its equations [RAP sec III]. The flow kind is `my-rap`.
 
     S = PacketSize / IPG                                 (1)     IPG: the gap between two packets
     IPG' = IPG C / (IPG + C),  C = SRTT                  (1), (5)     once every SRTT without loss

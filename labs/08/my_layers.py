@@ -1,4 +1,4 @@
-"""Lab 8: a stream in three layers, each sent to a group of its own (ALS paper, section 3.4). The flow kind is `my-layers`.
+"""Lab 8: a stream in three layers, each sent to a group of its own [ALS sec 3.4]. The flow kind is `my-layers`.
 
 The unicast part of ALS is there: for each receiver i the sender knows R_d,i, the fair rate of its path, and r_i, the rate that it works out for
 it (section 3.3). The three functions are what layers add.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def cov(rates: Sequence[float]) -> float:
-    """Coefficient of variation of one flow's rates over time (SSVP section V.B). rates: one number for each period."""
+    """Coefficient of variation of one flow's rates over time [SSVP sec V.B]. rates: one number for each period."""
     return 0.0  # TODO 1
 
 

@@ -189,7 +189,7 @@ class Attack:
 
     def left(self) -> Left:
         """For a `ClosedLoop` to go on with: the round trip is measured anew, as after a path change, and the session has timed out those
-        that reported (RFC 3550 section 6.3.5)."""
+        that reported [RFC 3550 sec 6.3.5]."""
         for reporter in sorted(self._reporters):
             self.leave(reporter)
         book = self.book

@@ -43,7 +43,7 @@ class Trace:
 
 
 class AckBook:
-    """What the runner of an acked sender remembers [RAP sec III; RFC 6298 section 2]."""
+    """What the runner of an acked sender remembers [RAP sec III], [RFC 6298 sec 2]."""
 
     def __init__(self, interests: base.Interests) -> None:
         self.interests = interests

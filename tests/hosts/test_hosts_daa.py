@@ -71,7 +71,7 @@ def test_tcp_model_falls_with_loss_and_with_round_trip(loss: float, rtt_s: float
 
 
 def test_round_trip_time() -> None:
-    """[DAA eq 2] tau = T - T_DLSR - T_LSR, the numbers of RFC 3550 figure 2: 46864.500 - 5.250 - 46853.125 = 6.125 s."""
+    """[DAA eq 2] tau = T - T_DLSR - T_LSR, the numbers of [RFC 3550 fig 2]: 46864.500 - 5.250 - 46853.125 = 6.125 s."""
     round_trip_s = pytest.importorskip("fairlane.native").round_trip_s
     assert round_trip_s(arrival_ntp=(0xB710 << 32) | 0x80000000, lsr=0xB7052000, dlsr=0x00054000) == 6.125
 
@@ -94,7 +94,7 @@ def test_additive_increase() -> None:
 
 def test_smaller_of_model_and_increase() -> None:
     """[DAA sec 4] r = min[r_TCP, r_add]. l = 0.2: l_s = 0.06 [DAA eq 3], tau = 0.1 s, t_out = 4 tau: r_TCP = 249,655 bit/s
-    [DAA eq 1, the case above], below r_add from 1 Mb/s; from 100 kb/s r_add = 150 kb/s is the smaller."""
+    [DAA eq 1] (the case above), below r_add from 1 Mb/s; from 100 kb/s r_add = 150 kb/s is the smaller."""
     assert rate_set(daa(1e6).on_feedback(5.0, heard(0.2), RNG)) == pytest.approx(8000 / 0.03204416)
     assert rate_set(daa(1e5).on_feedback(5.0, heard(0.2), RNG)) == 150_000
 

@@ -87,7 +87,7 @@ def test_alsf_is_as_described(alsf: tuple) -> None:
 
 
 def test_alsf_bytes_are_those_of_the_architecture() -> None:
-    """docs/architecture.md, "ALS on the wire"; RFC 3550 section 6.7: APP 204, subtype 0 of a sender, length in words minus one."""
+    """docs/architecture.md, "ALS on the wire"; [RFC 3550 sec 6.7]: APP 204, subtype 0 of a sender, length in words minus one."""
     compound = native.emit_rtcp(5, sender=(0, 0, 0, 0), cname=b"c", from_sender=(5, 10_000_000, 500_000, [(0xEF010001, 64_000)]))
     alsf = "80cc0008" + "00000005" + b"ALSF".hex() + "0000000000989680" + "0007a120" + "ef010001" + "000000000000fa00"
     assert compound.endswith(bytes.fromhex(alsf))

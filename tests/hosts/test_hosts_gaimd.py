@@ -69,7 +69,7 @@ def test_pairs_of_equation_2_have_the_rate_of_tcp(beta: float, window: float) ->
 
 
 def test_slow_start_and_loss_window() -> None:
-    """RFC 5681 section 3.1: a packet more for each one acknowledged; after a timeout one packet, and slow start up to beta W."""
+    """[RFC 5681 sec 3.1]: a packet more for each one acknowledged; after a timeout one packet, and slow start up to beta W."""
     sender = GaimdSender()
     assert SetWindow(2.0) in sender.on_start(0.0, RNG)
     assert SetWindow(3.0) in sender.on_ack(0.1, ack(0), RNG)
@@ -82,7 +82,7 @@ def test_slow_start_and_loss_window() -> None:
 
 
 def test_timeouts_leave_room_for_three_acknowledgements_and_double() -> None:
-    """A round trip and the timeout max(0.2, SRTT + 4 deviations), doubled by each timeout (RFC 6298 sections 2, 5)."""
+    """A round trip and the timeout max(0.2, SRTT + 4 deviations), doubled by each timeout [RFC 6298 sec 2, 5]."""
     sender = avoiding(16.0)
     assert SetLossTimeout(pytest.approx(0.1 + 0.22)) in sender.on_ack(1.0, ack(10, rttvar_s=0.03), RNG)
     for n, rto_s in enumerate((0.44, 0.88, 1.76)):

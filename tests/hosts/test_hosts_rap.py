@@ -150,7 +150,7 @@ def timeouts(actions) -> list[SetLossTimeout]:
 
 
 def test_timeout_is_jacobsons_with_karns_doubling() -> None:
-    """SRTT + max(G, 4 deviations) (RFC 6298 section 2.3): 0.1 + 4 x 0.05; each timeout doubles it until there is a new sample."""
+    """SRTT + max(G, 4 deviations) [RFC 6298 sec 2 step 2.3]: 0.1 + 4 x 0.05; each timeout doubles it until there is a new sample."""
     sender = started()
     [first] = timeouts(RapSender(SIZE_100).on_start(0.0, RNG))
     assert [first.in_force_s(*x) for x in ((0.0, 0.0), (0.1, 0.0), (0.1, 0.05))] == pytest.approx([3.0, 0.2, 0.3])

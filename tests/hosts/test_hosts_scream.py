@@ -94,7 +94,7 @@ def test_outside_fast_increase_an_unused_window_does_not_grow_and_flight_limits_
 
 
 def test_a_loss_scales_window_and_rate_once_a_round_trip() -> None:
-    """BETA_LOSS = 0.8, BETA_R = 0.9 [RFC 8298 sec 4.1.2.2] [RFC 8298 sec 4.1.3], once a round trip [RFC 8298 sec 4.1.2.1]."""
+    """BETA_LOSS = 0.8, BETA_R = 0.9 [RFC 8298 sec 4.1.2.2], [RFC 8298 sec 4.1.3], once a round trip [RFC 8298 sec 4.1.2.1]."""
     sender = started(window_bytes=10_000.0, target_bps=1e6)
     lost(sender, 1.0, 5)
     assert (sender.window_bytes, sender.target_bps, sender.fast_increase) == (8000, pytest.approx(0.9e6), False)

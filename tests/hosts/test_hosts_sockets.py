@@ -105,7 +105,7 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("signalled", [False, True])
 def test_a_process_in_a_large_group_waits_to_say_bye(tmp_path: Path, signalled: bool) -> None:
-    """RFC 3550 section 6.3.7: 2.5 s x 0.5 / 1.21828 = 1.03 s or more; after a signal it leaves without BYE."""
+    """[RFC 3550 sec 6.3.7]: 2.5 s x 0.5 / 1.21828 = 1.03 s or more; after a signal it leaves without BYE."""
     port = free_port()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         control.bind((RECEIVER_ADDRESS, port + 1))

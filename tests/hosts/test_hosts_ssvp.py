@@ -17,7 +17,7 @@ from fairlane.hosts.algorithms.ssvp_adp import SsvpAdpParameters, SsvpAdpSender
 
 RNG = random.Random(0)
 B, S, RTT_0 = 1e6, 1000, 0.064
-"""1 Mb/s, 1000 bytes, 64 ms [SSVP sec V.A and VI]: 8 packets."""
+"""1 Mb/s, 1000 bytes, 64 ms [SSVP sec V.A, VI]: 8 packets."""
 
 
 def started(kind: type = SsvpSender, rate_bps: float = 800e3, **changes: object) -> SsvpSender:
@@ -60,7 +60,7 @@ def test_friendly_alpha(beta: float, alpha: float) -> None:
 
 
 def test_rate_of_a_gap() -> None:
-    """[SSVP eqs 3 and 9] R = S / IPG: 8000 bit / 10 ms = 800 kb/s."""
+    """[SSVP eq 3, 9] R = S / IPG: 8000 bit / 10 ms = 800 kb/s."""
     assert model.instantaneous_rate_bps(1000, 0.010) == pytest.approx(800e3)
     assert started(rate_bps=800e3).ipg_s == pytest.approx(0.010)
 
@@ -71,7 +71,7 @@ def test_multiplicative_decrease() -> None:
 
 
 def test_additive_increase() -> None:
-    """alpha packets more each round trip [SSVP eqs 2, 5 and 7]: 0.31 x 8000 bit / 0.1 s = 24.8 kb/s on 800 kb/s."""
+    """alpha packets more each round trip [SSVP eq 2, 5, 7]: 0.31 x 8000 bit / 0.1 s = 24.8 kb/s on 800 kb/s."""
     sender = started()
     assert round_of(sender, [heard()]) == pytest.approx(0.010 / (1 + 0.31 / 10))  # k = 100 ms / 10 ms
     assert sender.rate_bps == pytest.approx(824.8e3)
@@ -81,7 +81,7 @@ def test_additive_increase() -> None:
 
 @given(st.floats(1e-4, 2), st.floats(20e3, 5e6), st.floats(0.001, 1))
 def test_additive_increase_adds_alpha_packets_a_round_trip(rtt_s: float, rate_bps: float, alpha: float) -> None:
-    """k + alpha, whatever k was [SSVP eq 7]; for alpha = 1 that is RAP's step IPG C / (IPG + C) with C = SRTT [RAP eqs 1, 2]."""
+    """k + alpha, whatever k was [SSVP eq 7]; for alpha = 1 that is RAP's step IPG C / (IPG + C) with C = SRTT [RAP eq 1, 2]."""
     sender = SsvpSender(SsvpParameters(initial_rate_bps=rate_bps, alpha=alpha, min_rtt_s=1e-4, max_rate_bps=1e12))
     before_s = sender.ipg_s
     after_s = round_of(sender, [heard(rtt_s=rtt_s)])
@@ -179,7 +179,7 @@ def test_knee_and_cliff() -> None:
 
 
 def test_throughput_below_and_above_the_knee() -> None:
-    """[SSVP eq 11] 6 packets, no queue: 48 kbit / 64 ms = 750 kb/s; [SSVP eqs 13 and 15] 10 = 8 + 2 packets: 80 kbit / 80 ms = B."""
+    """[SSVP eq 11] 6 packets, no queue: 48 kbit / 64 ms = 750 kb/s; [SSVP eq 13, 15] 10 = 8 + 2 packets: 80 kbit / 80 ms = B."""
     assert model.bottleneck_throughput_bps(6, RTT_0, B, S) == pytest.approx(750e3)
     assert model.bottleneck_throughput_bps(10, RTT_0, B, S) == pytest.approx(B)
 

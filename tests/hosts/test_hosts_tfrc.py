@@ -167,7 +167,7 @@ def test_congestion_avoidance_follows_the_equation() -> None:
 
 
 def test_nofeedback_timer_is_four_round_trips_or_two_packets() -> None:
-    """RTO = max(4 R, 2 s / X), with the X before this report [RFC 5348 sec 4.3 steps 3, 6]."""
+    """RTO = max(4 R, 2 s / X), with the X before this report [RFC 5348 sec 4.3 step 3, 6]."""
     sender = started()
     # X is a packet a second before the first report, which sets X = W_init / R = 320 kb/s: then 2 s / X = 0.05 s, 4 R = 0.4 s.
     assert timer(sender.on_feedback(1.0, report(), RNG)) == pytest.approx(3.0)

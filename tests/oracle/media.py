@@ -1,4 +1,4 @@
-"""NADA and SCReAM beside their authors' code on the link of RFC 8867 5.1: rate and delay over time, phase by phase.
+"""NADA and SCReAM beside their authors' code on the link of [RFC 8867 sec 5.1]: rate and delay over time, phase by phase.
 
 python -m tests.oracle.media           writes the table of docs/media-against-authors.md, and draws its picture
 

@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data" / "aqm.json"
 LIBRARIES = ("applications", "internet", "network", "point-to-point", "traffic-control", "bridge", "stats", "core")
-# RFC 7928 sections 8.2.2 to 8.2.4 as in ns-3's suite: mild, medium and heavy congestion of 1 Mb/s. Then the same at 10 Mb/s. A queue that
+# [RFC 7928 sec 8.2.2 to 8.2.4] as in ns-3's suite: mild, medium and heavy congestion of 1 Mb/s. Then the same at 10 Mb/s. A queue that
 # nobody manages shows how far both TCPs differ.
 PLACES = (
     {"rate_bps": 1_000_000, "rtt_ms": 100, "packet_bytes": 698, "buffer": 200, "flows": (2, 5, 7)},
@@ -28,7 +28,7 @@ VARIED = {**PLACES[1], "other_bps": 5_000_000}
 MIXED = {**PLACES[1], "more_rtt_ms": 120}
 RED = {"threshold": 10, "maximum": 30}
 SEEDS = (1, 2, 3)
-# DCTCP with a step of K packets: RFC 8257 section 4.1 wants K > C RTT / 7, here 7 and 9 packets.
+# DCTCP with a step of K packets: [RFC 8257 sec 4.1] wants K > C RTT / 7, here 7 and 9 packets.
 DCTCP = (
     {"rate_bps": 20_000_000, "rtt_ms": 20, "packet_bytes": 1000, "buffer": 200, "threshold": 10, "flows": (2, 4, 10)},
     {"rate_bps": 50_000_000, "rtt_ms": 10, "packet_bytes": 1000, "buffer": 200, "threshold": 20, "flows": (2, 4, 10)},

@@ -145,7 +145,7 @@ FILES = {
 
 
 def loss_events(drops: list[tuple[float, int]], window_s: float) -> int:
-    """Drops of one flow within ``window_s`` of the first are one event, as RFC 5348 section 5.2 counts."""
+    """Drops of one flow within ``window_s`` of the first are one event, as [RFC 5348 sec 5.2] counts."""
     count = 0
     begun: dict[int, float] = {}
     for instant, flow in drops:

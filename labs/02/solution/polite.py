@@ -1,4 +1,4 @@
-"""Lab 2: a sender of constant rate that learns manners (DAA paper, section 4). The flow kind is `polite`.
+"""Lab 2: a sender of constant rate that learns manners [DAA sec 4]. The flow kind is `polite`.
 
 It would like to send at `wanted_bps`, as `cbr` does. Each report brings the loss l since the report before, and the round trip tau:
 

@@ -1,4 +1,4 @@
-"""Lab 5: the control plane's part: how many connections a port has, and what each may have (ALS paper, section 3.1).
+"""Lab 5: the control plane's part: how many connections a port has, and what each may have [ALS sec 3.1].
 
 Exact: the switch reports each connection it sees in an observation interval (p4src/connections.p4), and the controller counts them. By
 sketch: the switch only says how many of m slots were hit (connection_sketch.p4), and the controller estimates (Whang, Vander-Zanden, Taylor 1990,

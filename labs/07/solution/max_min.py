@@ -1,4 +1,4 @@
-"""Lab 7: max-min fair shares by progressive filling (ALS paper, section 2).
+"""Lab 7: max-min fair shares by progressive filling [ALS sec 2].
 
 `.venv/bin/python labs/07/max_min.py` prints the shares of the paper's chain.
 """

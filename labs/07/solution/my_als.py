@@ -1,4 +1,4 @@
-"""Lab 7: the ALS sender (ALS paper, section 3.3). The flow kind is `my-als`.
+"""Lab 7: the ALS sender [ALS sec 3.3]. The flow kind is `my-als`.
 
 A report brings R_d, the smallest fair rate on the path; U, the utilisation of the router that wrote it; and the loss l.
 

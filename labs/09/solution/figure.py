@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def cov(rates: Sequence[float]) -> float:
-    """Coefficient of variation of one flow's rates over time (SSVP section V.B). rates: one number for each period."""
+    """Coefficient of variation of one flow's rates over time [SSVP sec V.B]. rates: one number for each period."""
     mean = statistics.fmean(rates)
     return math.sqrt(statistics.fmean(rate**2 for rate in rates) - mean**2) / mean
 

@@ -77,7 +77,7 @@ class MySchemeSender(Sender):
         return min(self.tcp_rate_bps(rtt_s), 2 * received_bps)
 
     def tcp_rate_bps(self, rtt_s: float) -> float:
-        """What TCP sends at the present loss p, its timeouts included (DAA paper, equation 2; RFC 5348 section 3.1)."""
+        """What TCP sends at the present loss p, its timeouts included ([DAA eq 2]; [RFC 5348 sec 3.1])."""
         p = clamp(self.loss, 1e-8, 1.0)
         return 8 * self.parameters.packet_bytes / (rtt_s * (math.sqrt(2 * p / 3) + 12 * math.sqrt(3 * p / 8) * p * (1 + 32 * p * p)))
 

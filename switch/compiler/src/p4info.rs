@@ -1,5 +1,5 @@
 //! The P4Info back end: what a program shows to the control plane, as a `p4.config.v1.P4Info` message in protobuf's text
-//! format (P4Runtime specification 1.4, section 6). The text is what p4c writes for the same program, ids and aliases
+//! format [P4Runtime sec 6]. The text is what p4c writes for the same program, ids and aliases
 //! included, so that controllers need not know which compiler ran.
 
 mod annotations;

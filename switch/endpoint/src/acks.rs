@@ -28,7 +28,7 @@ const ECN_MASK: u8 = 0b11;
 pub struct AckPacket {
     pub sequence: u64,
     pub history: u32,
-    /// The packet's ECN field, as it arrived (RFC 8888 section 3.1).
+    /// The packet's ECN field, as it arrived [RFC 8888 sec 3.1].
     pub ecn: u8,
     /// When the packet arrived, on the receiver's clock.
     pub arrived: Option<Nanos>,
@@ -292,7 +292,7 @@ impl AckBook {
         }
     }
 
-    /// RFC 6298 section 2, with gains 1/8 and 1/4.
+    /// [RFC 6298 sec 2], with gains 1/8 and 1/4.
     fn sample(&mut self, rtt_s: f64) {
         let first = self.rtt.srtt_s == 0.0;
         let error = rtt_s - self.rtt.srtt_s;

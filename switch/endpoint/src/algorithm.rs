@@ -49,7 +49,7 @@ pub struct Interests {
     pub timed_acks: bool,
     /// For a sender.
     pub explicit: Explicit,
-    /// For a sender: the ECN field of its data packets (RFC 3168 section 5).
+    /// For a sender: the ECN field of its data packets [RFC 3168 sec 5].
     pub ecn: u8,
 }
 
@@ -71,9 +71,9 @@ impl Default for Interests {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PathState {
     pub latest_rtt_s: f64,
-    /// RFC 6298 section 2, gain 1/8.
+    /// [RFC 6298 sec 2], gain 1/8.
     pub srtt_s: f64,
-    /// RFC 6298 section 2, gain 1/4.
+    /// [RFC 6298 sec 2], gain 1/4.
     pub rttvar_s: f64,
     pub in_flight_packets: u64,
     pub last_sent_sequence: i64,
@@ -193,7 +193,7 @@ pub struct LossTimeout {
 }
 
 impl LossTimeout {
-    /// With the round-trip times of a moment (RFC 6298 section 2.3).
+    /// With the round-trip times of a moment [RFC 6298 sec 2 step 2.3].
     pub fn in_force_s(&self, srtt_s: f64, rttvar_s: f64) -> f64 {
         if self.srtt_factor > 0.0 && srtt_s > 0.0 {
             self.srtt_factor * srtt_s + self.granularity_s.max(self.rttvar_factor * rttvar_s)

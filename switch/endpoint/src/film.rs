@@ -13,15 +13,15 @@ use crate::Nanos;
 
 /// Between two times that an encoder outside is told its rate.
 pub(crate) const TELL_PERIOD: Nanos = 20_000_000;
-/// No new rate is taken for so long after the last transition: tau_v [RFC 8593 sec 5] [RFC 8593 sec 5.1].
+/// No new rate is taken for so long after the last transition: tau_v [RFC 8593 sec 5], [RFC 8593 sec 5.1].
 const REACTION: Nanos = 200_000_000;
 /// A change of the rate by more than this part is abrupt, and a transient follows it. Open in RFC 8593; its authors' code has it (cisco/syncodecs).
 const ABRUPT: f64 = 0.5;
 /// The size of a transient's first frame over a mean frame's: K_B / B_0 [RFC 8593 sec 5].
 const BURST_FRAME: f64 = 13.5 / 4.17;
-/// Frames of a transient, which together are of mean size: K_d [RFC 8593 sec 5] [RFC 8593 sec 5.2].
+/// Frames of a transient, which together are of mean size: K_d [RFC 8593 sec 5], [RFC 8593 sec 5.2].
 const TRANSIENT_FRAMES: u64 = 8;
-/// SCALE_B and SCALE_t, of the Laplace distributions of sizes and intervals about their means, over the means [RFC 8593 sec 5] [RFC 8593 sec 5.3].
+/// SCALE_B and SCALE_t, of the Laplace distributions of sizes and intervals about their means, over the means [RFC 8593 sec 5], [RFC 8593 sec 5.3].
 const SIZE_SCALE: f64 = 0.15;
 const INTERVAL_SCALE: f64 = 0.15;
 /// Of what waits in the sender, as a rate over one frame, so much is taken from the encoder's rate [RFC 8698 sec 4.1]; at most this part of

@@ -1,10 +1,10 @@
-//! At a receiver: numbers that were skipped, until so many later packets have come that theirs are lost (RFC 5348 section 5.1).
+//! At a receiver: numbers that were skipped, until so many later packets have come that theirs are lost [RFC 5348 sec 5.1].
 
 use std::collections::VecDeque;
 
 use crate::Nanos;
 
-/// Packets that come by more numbers late are of a source that was started again (RFC 3550 appendix A.1): none fills a hole of before.
+/// Packets that come by more numbers late are of a source that was started again [RFC 3550 sec A.1]: none fills a hole of before.
 const MAX_DISTANCE: u64 = 100;
 
 /// Packets that did not come.
@@ -19,7 +19,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// When packet `number` of these would have come (RFC 5348 section 5.2).
+    /// When packet `number` of these would have come [RFC 5348 sec 5.2].
     fn nominal(&self, number: u64) -> Nanos {
         let whole = u128::from(self.after - self.before) * u128::from(number - self.first + 1);
         self.before + (whole / u128::from(self.last - self.first + 2)) as Nanos

@@ -83,7 +83,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// RTCP goes to the port after that of data (RFC 3550 section 11).
+    /// RTCP goes to the port after that of data [RFC 3550 sec 11].
     pub fn is_rtcp(self) -> bool {
         !matches!(self, Kind::Data | Kind::Feedback)
     }
@@ -105,7 +105,7 @@ pub struct Outgoing<'a> {
     /// IPv4 address of the peer or the group.
     pub to: u32,
     pub kind: Kind,
-    /// The ECN field of the IP header (RFC 3168 section 5): its two bits.
+    /// The ECN field of the IP header [RFC 3168 sec 5]: its two bits.
     pub ecn: u8,
     /// Of an even length where the network computes checksums itself: in virtual time.
     pub head: &'a [u8],
@@ -193,7 +193,7 @@ pub trait End: Send {
         Ok(())
     }
 
-    /// Ends at once, before its stop: with a BYE if that need not wait (RFC 3550 section 6.3.7), and its last records.
+    /// Ends at once, before its stop: with a BYE if that need not wait [RFC 3550 sec 6.3.7], and its last records.
     fn close(&mut self, io: &mut Io);
 
     /// Writes the periodic record.
@@ -212,12 +212,12 @@ pub trait End: Send {
     fn take_log(&mut self) -> FlowLog;
 }
 
-/// Whether an address is a multicast group's (RFC 1112 section 4).
+/// Whether an address is a multicast group's [RFC 1112 sec 4].
 pub fn is_multicast(ip: u32) -> bool {
     ip >> 28 == 0b1110
 }
 
-/// Whether routers forward what is sent to an address of a group: 224.0.1.0 to 239.255.255.255 (RFC 5771 section 4).
+/// Whether routers forward what is sent to an address of a group: 224.0.1.0 to 239.255.255.255 [RFC 5771 sec 4].
 pub fn is_forwarded_group(ip: u32) -> bool {
     is_multicast(ip) && ip >> 8 != 0xe0_00_00
 }

@@ -19,7 +19,7 @@ use crate::wire::stamp::{Stamp, MEDIA_BYTES};
 use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 use fairlane_sources::Rng;
 
-/// Groups that a receiver is a member of: as many as one report has blocks for (RFC 3550 section 6.4.2).
+/// Groups that a receiver is a member of: as many as one report has blocks for [RFC 3550 sec 6.4.2].
 const MAX_LAYERS: usize = 31;
 /// Groups that it may ever join: the books of each are kept.
 const MAX_GROUPS: usize = 256;
@@ -63,7 +63,7 @@ pub struct RtpReceiver {
     /// Acknowledgements say when their packet arrived.
     timed_acks: bool,
     started: bool,
-    /// Waits to say BYE (RFC 3550 section 6.3.7): it hears RTCP only.
+    /// Waits to say BYE [RFC 3550 sec 6.3.7]: it hears RTCP only.
     leaving: bool,
     over: bool,
     rng: Rng,
@@ -450,7 +450,7 @@ impl RtpReceiver {
         let (lsr, dlsr) = self.last_sr.map_or((0, 0), |(lsr, at)| (lsr, ntp::dlsr(io.now - at)));
         let mut blocks = Vec::new();
         for (index, heard) in self.heard.iter_mut().enumerate() {
-            // Sender reports are of the base layer's source; 0 where a source has sent none (RFC 3550 section 6.4.1).
+            // Sender reports are of the base layer's source; 0 where a source has sent none [RFC 3550 sec 6.4.1].
             let (lsr, dlsr) = if index == 0 { (lsr, dlsr) } else { (0, 0) };
             if let Some(source) = heard.reception.present() {
                 // A report that is only measured must not begin a new loss interval.

@@ -154,7 +154,7 @@ pub enum FlowRecord {
     Bye {
         ssrc: u32,
     },
-    /// A member was silent for so long that it no longer counts (RFC 3550 section 6.3.5).
+    /// A member was silent for so long that it no longer counts [RFC 3550 sec 6.3.5].
     Timeout {
         ssrc: u32,
     },

@@ -1,4 +1,4 @@
-//! When to send RTCP packets (RFC 3550 sections 6.2, 6.3, appendix A.7).
+//! When to send RTCP packets [RFC 3550 sec 6.2, 6.3, A.7].
 //!
 //! Each wait is drawn from [0.5 Td, 1.5 Td] / (e - 3/2), Td >= 5 s the deterministic interval: timer reconsideration lengthens the
 //! mean by that constant, and the division takes it back. Times are seconds, as in the RFC.
@@ -8,7 +8,7 @@ use std::f64::consts::E;
 
 use fairlane_sources::Rng;
 
-/// 1.21828 (RFC 3550 section 6.3.1).
+/// 1.21828 [RFC 3550 sec 6.3.1].
 const COMPENSATION: f64 = E - 1.5;
 /// RTCP's part of the session bandwidth (section 6.2).
 const RTCP_FRACTION: f64 = 0.05;
@@ -249,7 +249,7 @@ mod tests {
         assert!(waits[0] < 3.1);
     }
 
-    /// RFC 3550 appendix A.7's `rtcp_interval`, before its random factor; `rtcp_bw` in bytes a second.
+    /// `rtcp_interval` of [RFC 3550 sec A.7], before its random factor; `rtcp_bw` in bytes a second.
     fn rtcp_interval(members: f64, senders: f64, mut rtcp_bw: f64, we_sent: bool, avg_rtcp_size: f64, initial: bool) -> f64 {
         let minimum = if initial { 2.5 } else { 5.0 };
         let mut n = members;

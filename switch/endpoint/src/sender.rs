@@ -22,7 +22,7 @@ use fairlane_sources::Rng;
 const MAX_REPORTERS: usize = 4096;
 /// Packets: what an algorithm can ask for as its window; more would only fill memory.
 const MAX_WINDOW: f64 = 1e6;
-/// Layers of one flow: as many as one receiver's report has blocks for (RFC 3550 section 6.4.2).
+/// Layers of one flow: as many as one receiver's report has blocks for [RFC 3550 sec 6.4.2].
 const MAX_LAYERS: usize = 31;
 /// After so long a flow without pacing tries again to send what the host refused: no acknowledgement need come that would wake it.
 const RETRY: Nanos = 1_000_000;
@@ -33,7 +33,7 @@ const SENT_PERIOD: Nanos = 1_000_000_000;
 enum State {
     Waiting,
     Running,
-    /// Waits to say BYE (RFC 3550 section 6.3.7).
+    /// Waits to say BYE [RFC 3550 sec 6.3.7].
     Leaving,
     Over,
 }
@@ -217,7 +217,7 @@ impl End for RtpSender {
         };
         self.rtcp_received += 1;
         if compound.ssrc == self.spec.ssrc {
-            // Our own SSRC from elsewhere: a loop or a collision (RFC 3550 section 8.2); nothing to learn.
+            // Our own SSRC from elsewhere: a loop or a collision [RFC 3550 sec 8.2]; nothing to learn.
             return Ok(());
         }
         if self.spec.layered {

@@ -1,4 +1,4 @@
-//! RTCP reception statistics (RFC 3550 section 6.4.1, appendices A.1, A.3, A.8).
+//! RTCP reception statistics [RFC 3550 sec 6.4.1, A.1, A.3, A.8].
 
 use crate::wire::rtcp::ReportBlock;
 use crate::wire::rtp::CLOCK_HZ;

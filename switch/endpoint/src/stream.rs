@@ -24,7 +24,7 @@ pub(crate) struct DataStream {
     rtt_us: Option<u32>,
     /// Where packets have one.
     rate: Option<RateHeader>,
-    /// ECN codepoint of packets (RFC 3168 section 5).
+    /// ECN codepoint of packets [RFC 3168 sec 5].
     ecn: u8,
     /// Of pacers that were before.
     forgiven_packets: u64,
@@ -125,7 +125,7 @@ impl DataStream {
         (units as u32).wrapping_add(self.timestamp_offset)
     }
 
-    /// Bytes of RTP payload sent (RFC 3550 section 6.4.1).
+    /// Bytes of RTP payload sent [RFC 3550 sec 6.4.1].
     pub(crate) fn payload_bytes(&self) -> u64 {
         self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + self.header_bytes()) as u64
     }

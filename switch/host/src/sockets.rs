@@ -1,4 +1,4 @@
-//! UDP sockets of one end: data on an even port, RTCP on the next (RFC 3550 section 11), and those of IPv4 groups.
+//! UDP sockets of one end: data on an even port, RTCP on the next [RFC 3550 sec 11], and those of IPv4 groups.
 
 use std::io::{self, ErrorKind};
 use std::mem::{size_of, zeroed};
@@ -12,11 +12,11 @@ use socket2::{Domain, MsgHdr, Protocol, Socket, Type};
 
 use crate::driver::{Arrivals, Taken, Wire, MOST_ARRIVALS};
 
-/// IPv4 router alert, value 0 (RFC 2113 section 2.1).
+/// IPv4 router alert, value 0 [RFC 2113 sec 2.1].
 const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
 /// Linux: send UDP checksum 0, "no checksum" (asm-generic/socket.h; RFC 768).
 const SO_NO_CHECK: libc::c_int = 11;
-/// Hops that data to groups may go; the kernel's default is 1: no router forwards it (RFC 1112 section 6.1).
+/// Hops that data to groups may go; the kernel's default is 1: no router forwards it [RFC 1112 sec 6.1].
 const MULTICAST_TTL: u32 = 32;
 /// Asked for; the kernel gives what net.core.rmem_max allows, by default about 180 packets of 1000 bytes.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;

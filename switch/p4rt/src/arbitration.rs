@@ -1,4 +1,4 @@
-//! Which client is primary (P4Runtime specification 1.4, section "Client Arbitration and Controller Replication").
+//! Which client is primary [P4Runtime sec 5].
 //!
 //! For each role the primary is the live client whose election id is the highest that the switch has ever received for the role.
 //! The state machine sees one message at a time, on the thread of the device: no write is ever in flight while it runs.

@@ -1,4 +1,4 @@
-//! Bytestrings: integers of P4 types as bytes, big-endian (P4Runtime specification 1.4, section "Bytestrings").
+//! Bytestrings: integers of P4 types as bytes, big-endian [P4Runtime sec 8.3].
 //!
 //! Canonical is the shortest string that holds the value (at least one byte). Longer strings are accepted as long as the value
 //! fits the width; the empty string is not. The specification names OUT_OF_RANGE for a bytestring that does not fit and, in the

@@ -1,4 +1,4 @@
-//! Digests: configuration, buffering, acknowledgement (P4Runtime specification 1.4, section "DigestEntry").
+//! Digests: configuration, buffering, acknowledgement [P4Runtime sec 9.8].
 //!
 //! For each digest that a client enabled there is a buffer of messages not sent yet, all distinct, and a cache of messages sent and
 //! not acknowledged, for at most `ack_timeout_ns`. A message in either is not sent again.

@@ -120,7 +120,7 @@ where
         let (link, allowed) = link(&request, self.purpose.as_deref());
         if !allowed {
             let refusal =
-                "the client's certificate is not for clients: its extendedKeyUsage does not name clientAuth (RFC 5280, section 4.2.1.12); \
+                "the client's certificate is not for clients: its extendedKeyUsage does not name clientAuth [RFC 5280 sec 4.2.1.12]; \
                            sign one that does, with openssl's -addext extendedKeyUsage=clientAuth";
             return Box::pin(std::future::ready(Ok(Status::unauthenticated(refusal).into_http())));
         }

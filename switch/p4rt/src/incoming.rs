@@ -17,7 +17,7 @@ use crate::doors::Link;
 
 /// How long a client may take to begin HTTP/2.
 const FIRST_WORDS: Duration = Duration::from_secs(10);
-/// HTTP/2's preface and the head of the frame after it (RFC 9113, section 3.4).
+/// HTTP/2's preface and the head of the frame after it [RFC 9113 sec 3.4].
 const PREFACE: usize = 24 + 9;
 /// Between two tries to accept, when the process may open no more files.
 const AGAIN: Duration = Duration::from_millis(50);

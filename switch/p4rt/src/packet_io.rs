@@ -1,4 +1,4 @@
-//! Packet-in and packet-out: the controller header, bit by bit (P4Runtime specification 1.4, section "Packet I/O").
+//! Packet-in and packet-out: the controller header, bit by bit [P4Runtime sec 16.1].
 //!
 //! A frame for the CPU port begins with the header that the program declares `@controller_header("packet_in")`, and one from there
 //! with `"packet_out"`: the metadata fields in order, without padding between them. Fields annotated `@hidden` are not in P4Info;

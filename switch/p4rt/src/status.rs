@@ -1,4 +1,4 @@
-//! Canonical error codes and their form on the wire (P4Runtime specification 1.4, section "Error Reporting Messages").
+//! Canonical error codes and their form on the wire [P4Runtime sec 10].
 
 use std::fmt;
 
@@ -253,7 +253,7 @@ mod tests {
                 let status =
                     if count == 0 { Status::internal("x".repeat(length)) } else { Status::of_batch("update", failures).unwrap_err() };
                 let (message, bytes) = status.trailers();
-                // Each trailer counts with its name and 32 bytes (RFC 7540 section 6.5.2); bytes beyond ASCII are three in grpc-message.
+                // Each trailer counts with its name and 32 bytes [RFC 7540 sec 6.5.2]; bytes beyond ASCII are three in grpc-message.
                 let said: usize = message.bytes().map(|byte| if byte.is_ascii() { 1 } else { 3 }).sum();
                 let size = said + bytes.len().div_ceil(3) * 4 + 3 * 32 + "grpc-message grpc-status 13 grpc-status-details-bin".len();
                 assert!(size <= 8192, "{count} failures of {length} characters: {size} bytes");

@@ -81,8 +81,8 @@ pub(crate) fn load(files: &TlsFiles) -> Result<ServerTlsConfig, TlsError> {
     })
 }
 
-/// What clients' certificates must be for. The handshake takes a certificate that names no purpose, as a server's often does; RFC 5280
-/// (section 4.2.1.12) lets an application require that it names one.
+/// What clients' certificates must be for. The handshake takes a certificate that names no purpose, as a server's often does;
+/// [RFC 5280 sec 4.2.1.12] lets an application require that it names one.
 pub(crate) struct Purpose {
     anchors: Vec<TrustAnchor<'static>>,
 }

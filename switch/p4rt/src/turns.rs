@@ -1,7 +1,7 @@
 //! Which requests may run beside each other.
 //!
 //! A large `Read` or `Write` is done in parts, with packets in between. A read must see what it reads either before or after a write, and
-//! never between two parts of one (P4Runtime specification 1.4, section "Parallelism of Read and Write Requests"). So reads run beside
+//! never between two parts of one [P4Runtime sec 13.4]. So reads run beside
 //! reads, a write runs alone, and each waits for those that came before it. Waiting has a bound: see [`ReadTurn::hurried`].
 
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 /// An unsigned integer of any width, kept as big-endian bytes without leading zero bytes
-/// (zero is one zero byte): the canonical form of P4Runtime bytestrings (P4Runtime
-/// specification 1.4, section 8.4).
+/// (zero is one zero byte): the canonical form of bytestrings
+/// [P4Runtime sec 8.3].
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Value {
     bytes: Vec<u8>,

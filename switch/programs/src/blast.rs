@@ -101,7 +101,7 @@ fn template(size: usize, source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8> {
     frame
 }
 
-/// Of an IPv4 header without options (RFC 791 section 3.1).
+/// Of an IPv4 header without options [RFC 791 sec 3.1].
 fn write_checksum(ip: &mut [u8]) {
     ip[10..12].fill(0);
     let sum: u32 = ip.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();

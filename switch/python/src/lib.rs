@@ -625,7 +625,7 @@ fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict
         }
     }
     if config.timestamps {
-        // They are part of the datagram (RFC 7323 appendix A: 12 bytes with padding).
+        // They are part of the datagram ([RFC 7323 sec A]: 12 bytes with padding).
         config.mss -= 12;
     }
     Ok(config)

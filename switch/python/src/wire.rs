@@ -183,7 +183,7 @@ fn parse_rtcp<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
     Compound::parse(payload).map(fields).transpose()
 }
 
-/// Seconds of a round trip (RFC 3550 section 6.4.1). None: no sender report was received, or the fields make no sense.
+/// Seconds of a round trip [RFC 3550 sec 6.4.1]. None: no sender report was received, or the fields make no sense.
 #[pyfunction]
 fn round_trip_s(arrival_ntp: u64, lsr: u32, dlsr: u32) -> Option<f64> {
     ntp::round_trip(arrival_ntp, lsr, dlsr)

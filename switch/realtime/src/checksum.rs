@@ -6,7 +6,7 @@ const ETHERTYPES_VLAN: [u16; 2] = [0x8100, 0x88a8];
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 
-/// Computes the TCP or UDP checksum of an Ethernet frame in place (RFC 9293 section 3.1, RFC 768, RFC 8200 section 8.1).
+/// Computes the TCP or UDP checksum of an Ethernet frame in place ([RFC 9293 sec 3.1], RFC 768, [RFC 8200 sec 8.1]).
 ///
 /// Returns false, with the frame unchanged, when there is none to compute: neither TCP nor UDP over IPv4 or IPv6, a fragment, or a
 /// frame that is too short for what its headers say.

@@ -68,7 +68,7 @@ impl std::str::FromStr for Flavour {
 /// What a reduction takes its fraction of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ReductionBase {
-    /// Data in flight, less what limited transmit added (RFC 5681 equation 4).
+    /// Data in flight, less what limited transmit added [RFC 5681 eq 4].
     FlightSize,
     /// The congestion window, or the peer's where that is smaller (ns-2, Linux).
     Window,
@@ -93,7 +93,7 @@ impl std::str::FromStr for ReductionBase {
 /// How CUBIC keeps up with Reno where Reno would be faster.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum RenoFriendliness {
-    /// RFC 9438 section 4.3: alpha = 9/17, and 1 from the window of the last reduction on; by segments acknowledged.
+    /// [RFC 9438 sec 4.3]: alpha = 9/17, and 1 from the window of the last reduction on; by segments acknowledged.
     Rfc9438,
     /// Linux 2.6 and ns-2.35, to compare with them: alpha = 8/23 always, by ACKs, in whole segments.
     Linux26,
@@ -170,22 +170,22 @@ pub struct Config {
     pub mss: u32,
     /// Initial window in segments (RFC 6928: 10, RFC 3390: 2 to 4).
     pub initial_window_segments: u32,
-    /// Slow start threshold at the start; `None`: as high as the window may be (RFC 5681 section 3.1).
+    /// Slow start threshold at the start; `None`: as high as the window may be [RFC 5681 sec 3.1].
     pub initial_ssthresh: Option<u64>,
     /// Upper bound of both the congestion window and the advertised window, up to 2^30 (RFC 7323). In whole segments of
     /// ns-2's `window_`, this is `window_ * mss`.
     pub max_window: u64,
-    /// RTO before the first measurement (RFC 6298 section 2.1: 1 s).
+    /// RTO before the first measurement ([RFC 6298 sec 2 step 2.1]: 1 s).
     pub initial_rto: Nanos,
-    /// Lower bound of the RTO: 1 s in RFC 6298 section 2.4; 200 ms in Linux and ns-2.
+    /// Lower bound of the RTO: 1 s in [RFC 6298 sec 2 step 2.4]; 200 ms in Linux and ns-2.
     pub min_rto: Nanos,
-    /// Upper bound of the RTO, at least `min_rto` (RFC 6298 section 2.5: 60 s or more).
+    /// Upper bound of the RTO, at least `min_rto` ([RFC 6298 sec 2 step 2.5]: 60 s or more).
     pub max_rto: Nanos,
     /// Tick of the clock that measures round trips (RFC 6298's G; ns-2's `tcpTick_`).
     pub timer_granularity: Nanos,
-    /// Whether the receiver delays acknowledgements (RFC 5681 section 4.2): every second segment, or after `delayed_ack_timeout`.
+    /// Whether the receiver delays acknowledgements [RFC 5681 sec 4.2]: every second segment, or after `delayed_ack_timeout`.
     pub delayed_ack: bool,
-    /// At most 500 ms (RFC 5681 section 4.2); ns-2's `interval_` is 100 ms, Linux's minimum 40 ms.
+    /// At most 500 ms [RFC 5681 sec 4.2]; ns-2's `interval_` is 100 ms, Linux's minimum 40 ms.
     pub delayed_ack_timeout: Nanos,
     /// RFC 3042: a new segment for each of the first two duplicate ACKs.
     pub limited_transmit: bool,
@@ -196,7 +196,7 @@ pub struct Config {
     /// Whether a connection opens with SYN, SYN-ACK; otherwise both ends start established.
     pub handshake: bool,
     pub reduction_base: ReductionBase,
-    /// Whether congestion avoidance counts the octets that an ACK covers, as RFC 5681 section 3.1 recommends and Linux does, or adds
+    /// Whether congestion avoidance counts the octets that an ACK covers, as [RFC 5681 sec 3.1] recommends and Linux does, or adds
     /// the same for every ACK (its equation 3, ns-2, [RFC 8312 sec 4.3]), which delayed ACKs halve.
     pub byte_counting: bool,
     /// Of CUBIC.
@@ -204,10 +204,10 @@ pub struct Config {
     /// Of SACK; all others with selective acknowledgements recover by RFC 6675.
     pub sack_recovery: SackRecovery,
     pub rtt_estimator: RttEstimator,
-    /// Whether duplicate ACKs of data that were sent before the last reduction begin no fast retransmit (RFC 6582 section 3.2 step 2, ns-2's
-    /// `bugFix_`). 4.4BSD has no such rule. Flavours with selective acknowledgements always keep it (RFC 6675 section 5.1).
+    /// Whether duplicate ACKs of data that were sent before the last reduction begin no fast retransmit ([RFC 6582 sec 3.2 step 2], ns-2's
+    /// `bugFix_`). 4.4BSD has no such rule. Flavours with selective acknowledgements always keep it [RFC 6675 sec 5.1].
     pub avoid_multiple_fast_retransmits: bool,
-    /// Whether a second timeout of the same segment leaves the slow start threshold alone (RFC 5681 section 3.1); otherwise it falls to two
+    /// Whether a second timeout of the same segment leaves the slow start threshold alone [RFC 5681 sec 3.1]; otherwise it falls to two
     /// segments, as in 4.4BSD and ns-2.
     pub hold_ssthresh: bool,
 }
@@ -273,7 +273,7 @@ impl Config {
             return error("timer_granularity", 0, "give at least 1 ns");
         }
         if self.delayed_ack && (self.delayed_ack_timeout == 0 || self.delayed_ack_timeout > 500_000_000) {
-            return error("delayed_ack_timeout", self.delayed_ack_timeout, "give 1 ns to 500 ms (RFC 5681 section 4.2)");
+            return error("delayed_ack_timeout", self.delayed_ack_timeout, "give 1 ns to 500 ms [RFC 5681 sec 4.2]");
         }
         Ok(())
     }
@@ -314,7 +314,7 @@ impl Config {
         SynOptions { mss: Some(self.mss as u16), window_scale: Some(self.window_scale()), sack_permitted: self.flavour.uses_sack() }
     }
 
-    /// The window scale shift that lets `max_window` be advertised (RFC 7323 section 2.3).
+    /// The window scale shift that lets `max_window` be advertised [RFC 7323 sec 2.3].
     pub fn window_scale(&self) -> u8 {
         (0..14).find(|&shift| self.max_window >> shift <= 0xffff).unwrap_or(14)
     }

@@ -2,7 +2,7 @@
 
 use crate::{Nanos, RttEstimator};
 
-/// RFC 6298 section 2: SRTT, RTTVAR, RTO with a clock of granularity G, bounds, and back-off.
+/// [RFC 6298 sec 2]: SRTT, RTTVAR, RTO with a clock of granularity G, bounds, and back-off.
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
     estimator: RttEstimator,

@@ -1,4 +1,4 @@
-//! The SACK scoreboard (RFC 6675 sections 3 and 4): what of the data in flight the receiver holds, what counts as lost, and
+//! The SACK scoreboard [RFC 6675 sec 3, 4]: what of the data in flight the receiver holds, what counts as lost, and
 //! what to send next.
 //!
 //! RFC 6675 defines `SetPipe` octet by octet. The scoreboard works on ranges instead, with the same result: `IsLost` is
@@ -7,7 +7,7 @@
 
 use crate::ranges::Ranges;
 
-/// RFC 6675 section 2.
+/// [RFC 6675 sec 2].
 const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Scoreboard {
         self.lost_end = self.lost_end.max(una);
     }
 
-    /// Forgets all SACKs: after a timeout the receiver may have reneged (RFC 2018 section 8).
+    /// Forgets all SACKs: after a timeout the receiver may have reneged [RFC 2018 sec 8].
     pub fn clear(&mut self, una: u64) {
         self.sacked.clear();
         self.lost_end = una;

@@ -2,7 +2,7 @@
 
 use crate::Nanos;
 
-/// Control bits of the TCP header (RFC 9293 section 3.1, RFC 3168 section 6.1).
+/// Control bits of the TCP header ([RFC 9293 sec 3.1], [RFC 3168 sec 6.1]).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Flags(pub u8);
 
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Flags {
     }
 }
 
-/// Up to four SACK blocks (RFC 2018 section 3): left edge included, right edge excluded; the newest first.
+/// Up to four SACK blocks [RFC 2018 sec 3]: left edge included, right edge excluded; the newest first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct SackBlocks {
     len: u8,
@@ -75,7 +75,7 @@ impl std::fmt::Debug for SackBlocks {
     }
 }
 
-/// The timestamps option (RFC 7323 section 3).
+/// The timestamps option [RFC 7323 sec 3].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Timestamps {
     /// TSval: the sender's clock, here in microseconds modulo 2^32.
@@ -94,11 +94,11 @@ impl Timestamps {
 /// Options that only a SYN carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub struct SynOptions {
-    /// Maximum segment size in bytes (RFC 9293 section 3.2).
+    /// Maximum segment size in bytes [RFC 9293 sec 3.2].
     pub mss: Option<u16>,
-    /// Window scale shift, 0 to 14 (RFC 7323 section 2).
+    /// Window scale shift, 0 to 14 [RFC 7323 sec 2].
     pub window_scale: Option<u8>,
-    /// SACK-permitted (RFC 2018 section 2).
+    /// SACK-permitted [RFC 2018 sec 2].
     pub sack_permitted: bool,
 }
 
@@ -110,7 +110,7 @@ pub struct Segment {
     /// Acknowledgement number; meaningful with [`Flags::ACK`].
     pub ack: u32,
     pub flags: Flags,
-    /// AE, the bit before CWR and ECE; the three count marks (RFC 9768 section 3.2.2).
+    /// AE, the bit before CWR and ECE; the three count marks [RFC 9768 sec 3.2.2].
     pub ae: bool,
     /// The window field as on the wire: to be shifted by the window scale, except in a SYN.
     pub window: u16,
@@ -121,15 +121,15 @@ pub struct Segment {
     pub syn_options: SynOptions,
 }
 
-/// What ACE begins with at both ends (RFC 9768 section 3.2.1).
+/// What ACE begins with at both ends [RFC 9768 sec 3.2.1].
 pub(crate) const INITIAL_MARKS: u64 = 5;
-/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT (RFC 9768 section 3.1.1).
+/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT [RFC 9768 sec 3.1.1].
 pub(crate) const SYN_WITHOUT_ECT: u64 = 0b010;
 /// The same of the SYN itself.
 pub(crate) const COUNTS_MARKS: u64 = 0b111;
 
 impl Segment {
-    /// The three bits AE, CWR and ECE as the counter ACE, 0 to 7 (RFC 9768 section 3.2.2).
+    /// The three bits AE, CWR and ECE as the counter ACE, 0 to 7 [RFC 9768 sec 3.2.2].
     pub fn ace(&self) -> u8 {
         u8::from(self.ae) << 2 | u8::from(self.flags.has(Flags::CWR)) << 1 | u8::from(self.flags.has(Flags::ECE))
     }
@@ -145,7 +145,7 @@ impl Segment {
     }
 }
 
-/// ECN codepoint of a packet that its sender sends (RFC 3168 section 5).
+/// ECN codepoint of a packet that its sender sends [RFC 3168 sec 5].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Ecn {
     /// A queue may only drop it.
@@ -153,7 +153,7 @@ pub enum Ecn {
     NotEct,
     /// ECT(0): a mark stands for a loss.
     Ect0,
-    /// ECT(1): an L4S packet (RFC 9331 section 4.1); marks may be frequent.
+    /// ECT(1): an L4S packet [RFC 9331 sec 4.1]; marks may be frequent.
     Ect1,
 }
 

@@ -56,7 +56,7 @@ pub struct Sender {
     written: u64,
     /// Whether the application closed: a FIN follows the last octet.
     closed: bool,
-    /// The segment whose round trip is being measured: one past its end, and when it left (RFC 6298 section 3).
+    /// The segment whose round trip is being measured: one past its end, and when it left [RFC 6298 sec 3].
     timing: Option<(u64, Nanos)>,
     /// The peer's next sequence number (RCV.NXT).
     rcv_nxt: u32,
@@ -74,7 +74,7 @@ pub struct Sender {
     pacer: Pacer,
     /// When a segment may leave that waits for the pace.
     pacing_timer: Option<Nanos>,
-    /// Marks that the receiver has counted (s.cep of RFC 9768 section 3.2.1); `None`: it counts none.
+    /// Marks that the receiver has counted (s.cep of [RFC 9768 sec 3.2.1]); `None`: it counts none.
     marks: Option<u64>,
 }
 
@@ -189,7 +189,7 @@ impl Sender {
             Some(shift) => self.peer_scale = shift.min(14),
             None => self.peer_scale = 0,
         }
-        // RFC 7323 section 2.2: the window of a SYN is never scaled
+        // [RFC 7323 sec 2.2]: the window of a SYN is never scaled
         self.core.window_limit = u64::from(segment.window).min(self.core.max_window);
         if let Some(mss) = segment.syn_options.mss {
             self.core.mss = self.core.mss.min(u64::from(mss.max(1)));
@@ -198,7 +198,7 @@ impl Sender {
         if let Some(ts) = segment.timestamps {
             self.ts_recent.store(now, ts.value);
         }
-        // RFC 9768 section 3.1.1: a receiver that does not count marks leaves the sender without ECN
+        // [RFC 9768 sec 3.1.1]: a receiver that does not count marks leaves the sender without ECN
         self.marks = self.marks.filter(|_| u64::from(segment.ace()) == SYN_WITHOUT_ECT);
         let sent = self.timing.take().map(|(_, sent)| sent);
         if let Some(sent) = sent {
@@ -206,7 +206,7 @@ impl Sender {
         }
         self.establish(now, sent.map(|sent| (now - sent).max(1)));
         if self.syn_lost {
-            // RFC 5681 section 3.1, RFC 6298 (5.7)
+            // [RFC 5681 sec 3.1], [RFC 6298 sec 5 step 5.7]
             self.core.cwnd = self.core.mss;
             self.rtt.after_syn_timeout();
         }
@@ -244,7 +244,7 @@ impl Sender {
         self.control.observe(&self.core, ack, ack - self.core.una, echo);
         if echo {
             self.on_ecn_echo(now, ack);
-            // RFC 3168 section 6.1.2: such an ACK does not make the window larger.
+            // [RFC 3168 sec 6.1.2]: such an ACK does not make the window larger.
             self.core.cwnd_limited = false;
         }
         let newly_sacked = self.take_sack(now, segment, ack);
@@ -254,7 +254,7 @@ impl Sender {
                 return;
             }
         } else if self.core.flight_size() > 0 {
-            // RFC 6675 section 2 and RFC 5681 section 2 say what a duplicate ACK is
+            // [RFC 6675 sec 2] and [RFC 5681 sec 2] say what a duplicate ACK is
             let duplicate = if self.config.flavour.uses_sack() {
                 newly_sacked > 0
             } else {
@@ -342,7 +342,7 @@ impl Sender {
         self.control.on_new_ack(&mut self.core, now, acked, self.rtt.srtt());
         self.core.dup_acks = 0;
         self.core.limited_sent = 0;
-        // RFC 6298 (5.2) and (5.3)
+        // [RFC 6298 sec 5 step 5.2, 5.3]
         if self.core.flight_size() == 0 {
             // After an echo to a window of one segment the timer runs on, also while there is nothing to send.
             self.timer = self.waits_for_timer.then(|| now + self.rtt.rto());
@@ -398,7 +398,7 @@ impl Sender {
             self.probe(now, out);
             return;
         }
-        // RFC 5681 section 3.1: a second timeout for the same segment leaves ssthresh alone
+        // [RFC 5681 sec 3.1]: a second timeout for the same segment leaves ssthresh alone
         if self.timeout_una.replace(self.core.una) != Some(self.core.una) || !self.config.hold_ssthresh {
             self.core.ssthresh = self.control.ssthresh_after_timeout(&self.core);
         }
@@ -414,12 +414,12 @@ impl Sender {
         self.core.board.clear(self.core.una);
         self.pacer.release();
         self.timing = None;
-        // RFC 6298 (5.4) to (5.6)
+        // [RFC 6298 sec 5 step 5.4 to 5.6]
         self.rtt.back_off();
         self.send(now, out);
     }
 
-    /// Zero-window probe (RFC 9293 section 3.8.6.1): one octet, whatever the window.
+    /// Zero-window probe [RFC 9293 sec 3.8.6.1]: one octet, whatever the window.
     fn probe(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         if self.core.una < self.end() {
             self.core.nxt = self.core.una;
@@ -443,7 +443,7 @@ impl Sender {
             self.core.board.high_rxt = self.core.board.high_rxt.max(una + len);
             self.transmit(una, len, now, out);
             self.core.nxt = self.core.nxt.max(una + len);
-            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and RFC 6675 section 6
+            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and [RFC 6675 sec 6]
             if !self.core.keep_timer {
                 self.timer = Some(now + self.rtt.rto());
             }
@@ -488,7 +488,7 @@ impl Sender {
     }
 
     /// Sliding window: from `nxt` to the window's end. After a timeout this fills the holes that SACK blocks have shown since, and skips
-    /// what lies between (RFC 6675 section 5.1).
+    /// what lies between [RFC 6675 sec 5.1].
     fn send_by_window(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         let end = self.end();
         loop {
@@ -512,7 +512,7 @@ impl Sender {
             let room = (core.cwnd + limited + arrived).min(core.window_limit).saturating_sub(used);
             if room < len {
                 self.core.cwnd_limited = self.core.cwnd <= self.core.window_limit;
-                // RFC 9293 section 3.8.6.2.1: no small segments, unless nothing else keeps the connection alive
+                // [RFC 9293 sec 3.8.6.2.1]: no small segments, unless nothing else keeps the connection alive
                 if room == 0 || used > 0 {
                     return;
                 }
@@ -530,7 +530,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 section 5 step (C): while cwnd - pipe >= 1 SMSS, what NextSeg says. Sack1 has its own pipe and its own order.
+    /// [RFC 6675 sec 5 step C]: while cwnd - pipe >= 1 SMSS, what NextSeg says. Sack1 has its own pipe and its own order.
     fn send_by_pipe(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         let end = self.end();
         let sack1 = matches!(self.control, Control::Sack1);
@@ -597,7 +597,7 @@ impl Sender {
             self.core.stats.segments_retransmitted += u64::from(retransmission);
         }
         if retransmission {
-            // RFC 6298 section 3, Karn: no sample of what was sent twice
+            // [RFC 6298 sec 3], Karn: no sample of what was sent twice
             if self.timing.is_some_and(|(end, _)| start < end) {
                 self.timing = None;
             }
@@ -614,7 +614,7 @@ impl Sender {
             delivery.on_sent(now, start, stop, idle);
         }
         self.core.max_sent = self.core.max_sent.max(stop);
-        // RFC 6298 (5.1)
+        // [RFC 6298 sec 5 step 5.1]
         if self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto());
         }
@@ -662,7 +662,7 @@ impl Sender {
         Transmit { segment, ecn: Ecn::NotEct, retransmission: false }
     }
 
-    /// Congestion window in bytes. In Reno's and NewReno's recovery it is inflated by the duplicate ACKs (RFC 5681 section 3.2).
+    /// Congestion window in bytes. In Reno's and NewReno's recovery it is inflated by the duplicate ACKs [RFC 5681 sec 3.2].
     pub fn cwnd(&self) -> u64 {
         self.core.cwnd
     }
@@ -717,7 +717,7 @@ impl Sender {
     }
 }
 
-/// How many marks an ACK with this ACE tells, after `count` (RFC 9768 section 3.2.2.5.2): the difference modulo 8, and as many rounds of 8 more
+/// How many marks an ACK with this ACE tells, after `count` [RFC 9768 sec 3.2.2.5.2]: the difference modulo 8, and as many rounds of 8 more
 /// as the segments that it delivers allow. They do where ACKs were lost.
 fn new_marks(count: u64, ace: u8, segments: u64) -> u64 {
     let difference = u64::from(ace).wrapping_sub(count) & 7;
@@ -728,7 +728,7 @@ fn new_marks(count: u64, ace: u8, segments: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// RFC 9768 section 3.2.2.5.2: the field has three bits; segments that arrived without an ACK of their own may have turned it around.
+    /// [RFC 9768 sec 3.2.2.5.2]: the field has three bits; segments that arrived without an ACK of their own may have turned it around.
     #[test]
     fn marks_are_the_difference_of_the_counts() {
         for (count, ace, segments, marks) in

@@ -1,4 +1,4 @@
-//! Sequence number arithmetic modulo 2^32 (RFC 9293 section 3.4), and the way to 64-bit stream offsets.
+//! Sequence number arithmetic modulo 2^32 [RFC 9293 sec 3.4], and the way to 64-bit stream offsets.
 
 /// The sequence number of stream offset `offset` in a connection whose initial sequence number is `iss`.
 pub fn to_wire(iss: u32, offset: u64) -> u32 {

@@ -1,4 +1,4 @@
-//! TCP headers as bytes (RFC 9293 section 3.1), with the options MSS, window scale, SACK-permitted, SACK and timestamps.
+//! TCP headers as bytes [RFC 9293 sec 3.1], with the options MSS, window scale, SACK-permitted, SACK and timestamps.
 
 use crate::segment::{Flags, SackBlocks, Segment, Timestamps};
 
@@ -162,7 +162,7 @@ fn parse_options(options: &[u8], segment: &mut Segment) -> Result<(), WireError>
     Ok(())
 }
 
-/// The checksum of a header over IPv4 (RFC 9293 section 3.1) whose payload is `payload_len` zero bytes; put it at byte 16.
+/// The checksum of a header over IPv4 [RFC 9293 sec 3.1] whose payload is `payload_len` zero bytes; put it at byte 16.
 /// `header` must hold the whole header with checksum 0.
 pub fn checksum_ipv4(header: &[u8], payload_len: u32, source: [u8; 4], destination: [u8; 4]) -> u16 {
     let tcp_len = header.len() as u32 + payload_len;

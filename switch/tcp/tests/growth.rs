@@ -44,11 +44,11 @@ fn acknowledge(sender: &mut Sender, mss: u32, segments: u32, each: u32) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// RFC 5681 section 3.1: "increments cwnd by roughly 1 full-sized segment per RTT". Equation (3), `cwnd += SMSS * SMSS / cwnd`, adds
+    /// [RFC 5681 sec 3.1]: "increments cwnd by roughly 1 full-sized segment per RTT". Equation (3), `cwnd += SMSS * SMSS / cwnd`, adds
     /// at most 1 / W of a segment per ACK; the window grows meanwhile, so W ACKs take W segments to more than sqrt(W^2 + 2 W).
     #[test]
     fn a_window_of_acks_adds_one_segment(flavour in prop::sample::select(by_window()), mss in 60u32..=9000, window in 2u32..=2000, byte_counting: bool, each in 1u32..=2) {
-        // without byte counting, delayed ACKs halve the growth (RFC 5681 section 3.1); CUBIC counts always
+        // without byte counting, delayed ACKs halve the growth [RFC 5681 sec 3.1]; CUBIC counts always
         let each = if byte_counting || flavour == Flavour::Cubic { each } else { 1 };
         let mut sender = sender(flavour, mss, window, byte_counting);
         let before = sender.cwnd();

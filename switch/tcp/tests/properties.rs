@@ -90,9 +90,13 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
                 let (before, timeouts) = (self.sender.rto(), self.sender.stats().timeouts);
                 self.sender.on_timer(self.now, &mut self.out);
                 if self.sender.stats().timeouts > timeouts {
-                    assert_eq!(self.sender.rto(), (2 * before).min(self.config.max_rto), "RFC 6298 (5.5)");
-                    assert_eq!(self.sender.next_timer(), Some(self.now + self.sender.rto()), "RFC 6298 (5.6)");
-                    assert_eq!(self.out.len(), 1, "RFC 6298 (5.4): the earliest segment, and RFC 5681 section 3.1: a window of one");
+                    assert_eq!(self.sender.rto(), (2 * before).min(self.config.max_rto), "[RFC 6298 sec 5 step 5.5]");
+                    assert_eq!(self.sender.next_timer(), Some(self.now + self.sender.rto()), "[RFC 6298 sec 5 step 5.6]");
+                    assert_eq!(
+                        self.out.len(),
+                        1,
+                        "[RFC 6298 sec 5 step 5.4]: the earliest segment, and [RFC 5681 sec 3.1]: a window of one"
+                    );
                 }
             }
         }
@@ -101,7 +105,7 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
     /// Looks at what the sender sends, and gives it to the link.
     fn check_and_carry(&mut self) {
         let rto = self.sender.rto();
-        assert!((self.config.min_rto..=self.config.max_rto).contains(&rto), "RFC 6298 (2.4), (2.5): {rto}");
+        assert!((self.config.min_rto..=self.config.max_rto).contains(&rto), "[RFC 6298 sec 2 step 2.4, 2.5]: {rto}");
         // with nothing in flight, what BBR's pace holds back may wait for longer
         let paced_alone = self.config.flavour.is_paced() && self.sender.flight_size() == 0;
         if let Some(at) = self.sender.next_timer().filter(|_| !paced_alone) {
@@ -150,7 +154,7 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
         }
         self.back(acks);
         if let Some((since, count)) = self.waiting {
-            assert!(self.config.delayed_ack && count < 2, "RFC 5681 section 4.2: at least every second segment");
+            assert!(self.config.delayed_ack && count < 2, "[RFC 5681 sec 4.2]: at least every second segment");
             assert_eq!(self.receiver.next_timer(), Some(since + self.config.delayed_ack_timeout), "and within the timer");
         }
     }

@@ -89,7 +89,7 @@ fn a_fast_retransmit_restarts_the_timer() {
             bench.ack_sack(0, &[(1, 1 + n)]);
         }
         assert_eq!(bench.sender.stats().fast_retransmits, 1);
-        assert_eq!(bench.sender.next_timer(), Some(150 * MS + rto), "{flavour:?}: RFC 6675 section 6; ns-2 for all flavours");
+        assert_eq!(bench.sender.next_timer(), Some(150 * MS + rto), "{flavour:?}: [RFC 6675 sec 6]; ns-2 for all flavours");
     }
 }
 
@@ -255,7 +255,7 @@ fn rfc_6298_5_timeout_backs_off_and_slow_starts() {
         bench.ack(1);
         let rto = bench.sender.rto();
         assert_eq!(bench.fire_timer(), [1], "{flavour:?} (5.4): the earliest segment, alone");
-        assert_eq!(bench.cwnd(), MSS, "RFC 5681 section 3.1: the loss window");
+        assert_eq!(bench.cwnd(), MSS, "[RFC 5681 sec 3.1]: the loss window");
         let ssthresh = match flavour {
             Flavour::Cubic => 7 * MSS,
             // of 10.1 segments
@@ -268,11 +268,11 @@ fn rfc_6298_5_timeout_backs_off_and_slow_starts() {
         assert_eq!(bench.sender.rto(), 2 * rto, "(5.5)");
         bench.fire_timer();
         assert_eq!(bench.sender.rto(), 4 * rto);
-        assert_eq!(bench.sender.ssthresh(), ssthresh, "RFC 5681 section 3.1: held at a second timeout");
+        assert_eq!(bench.sender.ssthresh(), ssthresh, "[RFC 5681 sec 3.1]: held at a second timeout");
         // Karn: the ACK of a segment sent again is no sample, so the back-off stays
         bench.now += 5 * MS;
         bench.ack(2);
-        assert_eq!(bench.sender.rto(), 4 * rto, "{flavour:?} RFC 6298 section 3");
+        assert_eq!(bench.sender.rto(), 4 * rto, "{flavour:?} [RFC 6298 sec 3]");
         // the segments sent next are timed once they are new
         bench.now += 100 * MS;
         bench.ack(11);
@@ -522,7 +522,7 @@ fn rfc_9768_3_1_1_marks_are_counted_where_both_ends_say_so() {
         assert_eq!(syn_ack.ace() == 0b010, other == Flavour::Prague, "{other:?}");
         sender.on_segment(20 * MS, &syn_ack, &mut out);
         assert!(out[0].segment.payload_len > 0 && out[0].ecn == codepoint, "{other:?}");
-        // a retransmission is an L4S packet, too (RFC 8311 section 4.3)
+        // a retransmission is an L4S packet, too [RFC 8311 sec 4.3]
         let at = loop {
             let at = sender.next_timer().unwrap();
             out.clear();
@@ -621,8 +621,8 @@ fn rfc_9293_3_5_handshake_negotiates_and_a_lost_syn_is_sent_again() {
     assert_eq!((syn_ack.flags, syn_ack.ack), (Flags::SYN.with(Flags::ACK), 0));
     sender.on_segment(at + 10 * MS, &syn_ack, &mut out);
     assert!(sender.is_established());
-    assert_eq!(sender.rto(), 3_000 * MS, "RFC 6298 (5.7)");
-    assert_eq!(out.len(), 1, "RFC 5681 section 3.1: one segment after a lost SYN");
+    assert_eq!(sender.rto(), 3_000 * MS, "[RFC 6298 sec 5 step 5.7]");
+    assert_eq!(out.len(), 1, "[RFC 5681 sec 3.1]: one segment after a lost SYN");
     assert_eq!((out[0].segment.payload_len, out[0].segment.ack), (500, 78), "the peer's MSS");
 }
 

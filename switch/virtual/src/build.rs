@@ -177,7 +177,7 @@ impl Network {
             FlowKind::Raw(_) => (PROTOCOL_UDP, 1),
         };
         if spec.port == 0 || matches!(spec.kind, FlowKind::Rtp(_)) && spec.port % 2 == 1 {
-            return Err(fail(format!("port {}: not 0, and even for RTP (RFC 3550 section 11)", spec.port)));
+            return Err(fail(format!("port {}: not 0, and even for RTP [RFC 3550 sec 11]", spec.port)));
         }
         for port in spec.port..spec.port + ports {
             let taken = self.hosts[sender].demux.contains_key(&(to.ip, port, protocol))

@@ -15,7 +15,7 @@ pub struct RtpSpec {
     pub receiver: Box<dyn ReceiverAlgorithm>,
     /// A data packet as IPv4 datagram, 56 to 1500.
     pub packet_bytes: u32,
-    /// Of the RTP session (RFC 3550 section 6.2), positive.
+    /// Of the RTP session [RFC 3550 sec 6.2], positive.
     pub session_bandwidth_bps: f64,
     /// Part of the gap between packets by which each is moved at random, 0 to 1.
     pub pacing_jitter: f64,
@@ -25,7 +25,7 @@ pub struct RtpSpec {
     pub exact_loss: bool,
     /// What limits the flow beside its algorithm; `None`: there is always more to send.
     pub application: Option<Application>,
-    /// A packet that comes so long after the one before, or after its production, is counted: 75 ms in SSVP's paper (section V.B).
+    /// A packet that comes so long after the one before, or after its production, is counted: 75 ms in [SSVP sec V.B].
     pub delay_threshold: Nanos,
     pub sender_ssrc: u32,
     pub receiver_ssrc: u32,

@@ -9,9 +9,9 @@ pub const IPV4_BYTES: usize = 20;
 pub const UDP_BYTES: usize = 8;
 pub const PROTOCOL_TCP: u8 = 6;
 pub const PROTOCOL_UDP: u8 = 17;
-/// IPv4 router alert, value 0 (RFC 2113 section 2.1).
+/// IPv4 router alert, value 0 [RFC 2113 sec 2.1].
 pub const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
-/// Of the type of service: its last two bits (RFC 3168 section 5).
+/// Of the type of service: its last two bits [RFC 3168 sec 5].
 pub(crate) const ECN_MASK: u8 = 0b11;
 const TTL: u8 = 64;
 
@@ -47,7 +47,7 @@ pub fn udp_checksum(sum: u64) -> u16 {
     }
 }
 
-/// The sum over a pseudo-header (RFC 768, RFC 9293 section 3.1).
+/// The sum over a pseudo-header (RFC 768, [RFC 9293 sec 3.1]).
 pub fn pseudo_header(source: u32, destination: u32, protocol: u8, length: usize) -> u64 {
     let halves = |x: u32| u64::from(x >> 16) + u64::from(x & 0xffff);
     halves(source) + halves(destination) + u64::from(protocol) + length as u64
@@ -59,7 +59,7 @@ pub fn push_headers(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: 
     push_headers_with_ttl(frame, from, to, protocol, TTL, tos, options, payload);
 }
 
-/// [`push_headers`], with a time to live. A group's Ethernet address follows from it (RFC 1112 section 6.4).
+/// [`push_headers`], with a time to live. A group's Ethernet address follows from it [RFC 1112 sec 6.4].
 #[allow(clippy::too_many_arguments)]
 pub fn push_headers_with_ttl(
     frame: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! Adding flows in layers: one sender, several receivers, a group for each layer (ALS section 3.4).
+//! Adding flows in layers: one sender, several receivers, a group for each layer [ALS sec 3.4].
 
 use fairlane_endpoint::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
 use fairlane_endpoint::{check_session, is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
@@ -39,7 +39,7 @@ pub struct LayeredSpec {
     pub stop: Nanos,
     /// A data packet as IPv4 datagram, 56 to 1500.
     pub packet_bytes: u32,
-    /// Of the RTP session (RFC 3550 section 6.2), positive.
+    /// Of the RTP session [RFC 3550 sec 6.2], positive.
     pub session_bandwidth_bps: f64,
     /// As of `RtpSpec`; so the next two.
     pub pacing_jitter: f64,
@@ -78,7 +78,7 @@ impl Network {
             return Err(fail(format!("base group {group}: must be a group that routers forward, 224.0.1.0 to 239.255.255.255")));
         }
         if spec.port == 0 || spec.port % 2 == 1 {
-            return Err(fail(format!("port {}: not 0, and even for RTP (RFC 3550 section 11)", spec.port)));
+            return Err(fail(format!("port {}: not 0, and even for RTP [RFC 3550 sec 11]", spec.port)));
         }
         check_session(spec.packet_bytes, false, spec.session_bandwidth_bps, spec.pacing_jitter, spec.phase).map_err(fail)?;
         if spec.algorithm.interests().acks != AckDetail::None {

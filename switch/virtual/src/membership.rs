@@ -1,4 +1,4 @@
-//! Of which groups a host is a member, and what it says of that: the host's part of IGMPv2 (RFC 2236 sections 3 and 6).
+//! Of which groups a host is a member, and what it says of that: the host's part of IGMPv2 [RFC 2236 sec 3, 6].
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use fairlane_endpoint::sources::Rng;
 use crate::igmp::Igmp;
 use crate::Nanos;
 
-/// Unsolicited Report Interval (section 8.10): the report of a join is repeated once, within it.
+/// Unsolicited Report Interval [RFC 2236 sec 8.10]: the report of a join is repeated once, within it.
 const UNSOLICITED: Nanos = 10_000_000_000;
 const TENTH: Nanos = 100_000_000;
 

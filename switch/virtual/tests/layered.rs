@@ -278,7 +278,7 @@ fn reports(network: &Network, from: Nanos) -> (usize, f64) {
     (sizes.len(), sum as f64 / f64::from(count))
 }
 
-/// RFC 3550 sections 6.2 and 6.3.1: three quarters of 5% of 100 kb/s are 468.75 B/s.
+/// [RFC 3550 sec 6.2, 6.3.1]: three quarters of 5% of 100 kb/s are 468.75 B/s.
 #[test]
 fn receivers_hear_each_other_and_report_as_rarely_as_their_number_demands() {
     for (receivers, rule) in [(10, false), (40, true), (200, true)] {
@@ -326,7 +326,7 @@ fn byes(receivers: u8, leaving: u8) -> Vec<Nanos> {
     sender.iter().filter_map(|(at, record)| matches!(record, FlowRecord::Bye { .. }).then_some(*at)).collect()
 }
 
-/// RFC 3550 section 6.3.7: BYE has 5% of the session bandwidth for itself, of which receivers get three quarters; the first ones
+/// [RFC 3550 sec 6.3.7]: BYE has 5% of the session bandwidth for itself, of which receivers get three quarters; the first ones
 /// come after 2.5 s x 0.5 / 1.21828 = 1.03 s at the earliest.
 #[test]
 fn many_receivers_that_leave_together_space_their_byes() {

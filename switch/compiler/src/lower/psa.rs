@@ -1,4 +1,4 @@
-//! From `main` to the blocks of the Portable Switch Architecture (PSA 1.2, sections 5 and 6).
+//! From `main` to the blocks of the Portable Switch Architecture [PSA sec 5, 6].
 //!
 //! A packet is bytes between ingress and egress: each has its parser, its deparser and its user metadata. Headers of one name and
 //! type are one instance for both, since egress begins with all headers invalid. What a deparser hands on (`normal_meta`,
@@ -136,7 +136,7 @@ impl<'a> Lower<'a, '_> {
         storage
     }
 
-    /// `psa_normal(istd)` and its kin: what the deparser asks of what ingress or egress decided (PSA 1.2, 4.1).
+    /// `psa_normal(istd)` and its kin: what the deparser asks of what ingress or egress decided [PSA sec 4.1].
     pub(super) fn psa_question(&mut self, name: &str, first: &'a ast::Expr, second: Option<&'a ast::Expr>) -> Val {
         use super::fold::{binary, unary};
         let decided = self.value(first);

@@ -1,4 +1,4 @@
-//! The entries of the source as a `p4.v1.WriteRequest`, in protobuf's text format (P4Runtime specification 9.1), as p4c writes them.
+//! The entries of the source as a `p4.v1.WriteRequest`, in protobuf's text format [P4Runtime sec 9.1], as p4c writes them.
 
 use fairlane_syntax::Diagnostics;
 use num_bigint::BigInt;

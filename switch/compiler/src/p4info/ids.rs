@@ -1,4 +1,4 @@
-//! Ids and aliases (P4Runtime specification 6.3): the top byte is the kind of object, the lower 24 bits come from `@id` or from a hash of
+//! Ids and aliases [P4Runtime sec 6.3]: the top byte is the kind of object, the lower 24 bits come from `@id` or from a hash of
 //! the name, chosen as p4c does, so that both compilers give an object the same id.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

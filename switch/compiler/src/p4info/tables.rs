@@ -1,4 +1,4 @@
-//! Tables and actions (P4Runtime specification 6.4.1 to 6.4.3).
+//! Tables and actions [P4Runtime sec 6.4.1 to 6.4.3].
 
 use fairlane_syntax::annotations::find;
 use fairlane_syntax::{Code, Diagnostic};

@@ -1,4 +1,4 @@
-//! Types (P4Runtime specification 8): specifications in place, and the definitions of the named ones.
+//! Types [P4Runtime sec 8]: specifications in place, and the definitions of the named ones.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! NTP timestamps (RFC 3550 section 4), from nanoseconds since the Unix epoch.
+//! NTP timestamps [RFC 3550 sec 4], from nanoseconds since the Unix epoch.
 
 use crate::Nanos;
 
@@ -21,7 +21,7 @@ pub fn dlsr(delay: Nanos) -> u32 {
     u32::try_from((u128::from(delay) << 16) / 1_000_000_000).unwrap_or(u32::MAX)
 }
 
-/// RTT = A - LSR - DLSR in seconds (RFC 3550 section 6.4.1), resolution 15 us. `None` without LSR, or when the result is
+/// RTT = A - LSR - DLSR in seconds [RFC 3550 sec 6.4.1], resolution 15 us. `None` without LSR, or when the result is
 /// negative or above 2^15 s: the fields are wrong, or forged.
 pub fn round_trip(arrival_ntp: u64, lsr: u32, dlsr: u32) -> Option<f64> {
     let units = middle(arrival_ntp).wrapping_sub(lsr).wrapping_sub(dlsr);

@@ -1,4 +1,4 @@
-//! The rate header and the congestion header: RTP header extensions (RFC 3550 section 5.3.1) of data packets in which routers write the
+//! The rate header and the congestion header: RTP header extensions [RFC 3550 sec 5.3.1] of data packets in which routers write the
 //! rate that they give, or by how much it may change (docs/wire-formats.md).
 
 /// With the extension's own 4 bytes.

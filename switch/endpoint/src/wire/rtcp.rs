@@ -1,4 +1,4 @@
-//! RTCP compounds (RFC 3550 section 6) with ALS's addition, the APP packet `ALSF` (docs/architecture.md, "ALS on the wire").
+//! RTCP compounds [RFC 3550 sec 6] with ALS's addition, the APP packet `ALSF` (docs/architecture.md, "ALS on the wire").
 //! A compound is written as report, SDES with a CNAME, ALSF, BYE.
 
 pub const SR: u8 = 200;
@@ -11,7 +11,7 @@ const ALSF: [u8; 4] = *b"ALSF";
 const FROM_SENDER: u8 = 0;
 const FROM_RECEIVER: u8 = 1;
 
-/// One reception report (RFC 3550 section 6.4.1).
+/// One reception report [RFC 3550 sec 6.4.1].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReportBlock {
     /// The source this is about.
@@ -29,7 +29,7 @@ pub struct ReportBlock {
     pub dlsr: u32,
 }
 
-/// What an SR says of its sender (RFC 3550 section 6.4.1).
+/// What an SR says of its sender [RFC 3550 sec 6.4.1].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SenderInfo {
     pub ntp: u64,
@@ -107,7 +107,7 @@ impl Compound {
         let cname = &self.cname[..self.cname.len().min(255)];
         out.extend_from_slice(&[CNAME, cname.len() as u8]);
         out.extend_from_slice(cname);
-        // At least one null ends the items, and fills the word (RFC 3550 section 6.5).
+        // At least one null ends the items, and fills the word [RFC 3550 sec 6.5].
         let padding = 4 - (out.len() - chunk) % 4;
         out.resize(out.len() + padding, 0);
         close(out, start);
@@ -136,7 +136,7 @@ impl Compound {
         }
     }
 
-    /// Reads a UDP payload. `None` when it is no compound: the checks of RFC 3550 appendix A.2, or a report, SDES or BYE shorter
+    /// Reads a UDP payload. `None` when it is no compound: the checks of [RFC 3550 sec A.2], or a report, SDES or BYE shorter
     /// than its count says. Packets of other types are passed over (section 6.1); an ALSF that is not well formed is ignored.
     pub fn parse(payload: &[u8]) -> Option<Compound> {
         let mut compound = Compound::default();

@@ -1,4 +1,4 @@
-//! The RTP data header (RFC 3550 section 5.1), as this network's senders write it: no CSRC, no padding, and no
+//! The RTP data header [RFC 3550 sec 5.1], as this network's senders write it: no CSRC, no padding, and no
 //! extension but the rate header or the congestion header.
 
 use super::rate::{self, RateHeader};
@@ -10,9 +10,9 @@ pub const MOST_BYTES: usize = HEADER_BYTES + rate::MOST_BYTES;
 /// First byte: version 2, without and with an extension.
 const PLAIN: u8 = 0x80;
 const EXTENDED: u8 = 0x90;
-/// The first dynamic payload type (RFC 3551 section 6).
+/// The first dynamic payload type [RFC 3551 sec 6].
 pub const PAYLOAD_TYPE: u8 = 96;
-/// Timestamp units per second, as for video (RFC 3551 section 5).
+/// Timestamp units per second, as for video [RFC 3551 sec 5].
 pub const CLOCK_HZ: u64 = 90_000;
 /// In the header's second byte: the packet ends a frame.
 pub const MARKER: u8 = 0x80;

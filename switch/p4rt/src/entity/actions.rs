@@ -1,4 +1,4 @@
-//! Actions with their arguments (P4Runtime specification 1.4, section "Action Specification").
+//! Actions with their arguments [P4Runtime sec 9.1.2].
 
 use fairlane_pipeline::{ActionCall, Value};
 

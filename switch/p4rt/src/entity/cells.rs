@@ -1,5 +1,4 @@
-//! Counters, meters and registers, indirect and direct (P4Runtime specification 1.4, sections "CounterEntry & DirectCounterEntry",
-//! "MeterEntry & DirectMeterEntry", "RegisterEntry").
+//! Counters, meters and registers, indirect and direct [P4Runtime sec 9.3, 9.4, 9.7].
 
 use std::sync::Once;
 

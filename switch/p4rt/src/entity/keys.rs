@@ -1,4 +1,4 @@
-//! Match keys: `FieldMatch` messages to [`KeyMatch`] and back (P4Runtime specification 1.4, section "Match Format").
+//! Match keys: `FieldMatch` messages to [`KeyMatch`] and back [P4Runtime sec 9.1.1].
 
 use fairlane_pipeline::{KeyMatch, Value};
 

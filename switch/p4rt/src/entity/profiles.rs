@@ -1,5 +1,4 @@
-//! `ActionProfileMember`, `ActionProfileGroup` and one-shot action sets (P4Runtime specification 1.4, section
-//! "ActionProfileMember & ActionProfileGroup").
+//! `ActionProfileMember`, `ActionProfileGroup` and one-shot action sets [P4Runtime sec 9.2].
 
 use std::collections::HashSet;
 

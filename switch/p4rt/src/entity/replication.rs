@@ -1,4 +1,4 @@
-//! Multicast groups and clone sessions (P4Runtime specification 1.4, section "PacketReplicationEngineEntry").
+//! Multicast groups and clone sessions [P4Runtime sec 9.5].
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use p4::replica::PortKind;
 
 /// Ports are `bit<9>` in v1model.
 const MAX_PORT: u32 = 511;
-/// What PSA has beyond: recirculation, and the CPU port (PSA 1.2, 4.1).
+/// What PSA has beyond: recirculation, and the CPU port [PSA sec 4.1].
 const PSA_PORTS: [u32; 2] = [0xffff_fffa, 0xffff_fffd];
 /// Largest clone session id, as in BMv2.
 const MAX_SESSION: u32 = 32767;

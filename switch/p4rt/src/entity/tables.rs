@@ -1,4 +1,4 @@
-//! `TableEntry` (P4Runtime specification 1.4, section "TableEntry").
+//! `TableEntry` [P4Runtime sec 9.1].
 
 use fairlane_pipeline::{EntryState, KeyMatch, Nanos, TableAction, TableEntry};
 

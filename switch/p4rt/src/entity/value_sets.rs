@@ -1,4 +1,4 @@
-//! `ValueSetEntry`: parser value sets (P4Runtime specification 1.4, section "ValueSetEntry").
+//! `ValueSetEntry`: parser value sets [P4Runtime sec 9.6].
 
 use fairlane_pipeline::{KeyMatch, Value, ValueSetMember};
 

@@ -67,7 +67,7 @@ fn run(algo: hash::Algo, st: &mut State, calc: u32, data: &[u8]) -> u64 {
 }
 
 /// The one's complement sum of fields that all belong to one header: each field is shifted to its
-/// place within a 16-bit word, since 2^16 is 1 modulo 2^16 - 1 (RFC 1071 section 2).
+/// place within a 16-bit word, since 2^16 is 1 modulo 2^16 - 1 [RFC 1071 sec 2].
 fn sum(pkt: &Packet, valid: Slot, parts: &[(Slot, u32)]) -> u16 {
     if pkt.slots[valid as usize] == 0 {
         return 0;

@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The example of RFC 1071 section 3.
+    /// The example of [RFC 1071 sec 3].
     #[test]
     fn internet_checksum() {
         let data = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];

@@ -1,4 +1,4 @@
-//! What PSA does around the program's blocks (PSA 1.2, sections 6.1 to 6.11; targets/psa_switch/psa_switch.cpp): metadata set,
+//! What PSA does around the program's blocks ([PSA sec 6.1 to 6.10]; targets/psa_switch/psa_switch.cpp): metadata set,
 //! clones, resubmission, replication, recirculation, drops.
 //!
 //! Between ingress and egress a packet is bytes. What a deparser hands on (`normal_meta` and so on) is kept in the fields of the

@@ -1,4 +1,4 @@
-//! CoDel against the pseudocode of RFC 8289 (section 5) in real numbers. Both sides serve a 10 Mb/s link. Compared: which packets are
+//! CoDel against the pseudocode of [RFC 8289 sec 5] in real numbers. Both sides serve a 10 Mb/s link. Compared: which packets are
 //! dropped (their number within 1%), and how long the others wait (the mean within 1%).
 
 use std::collections::{HashSet, VecDeque};

@@ -1,4 +1,4 @@
-//! PIE against RFC 8033 (sections 4 and 5) in real numbers, at a 10 Mb/s link; every seventh packet is of a transport without ECN.
+//! PIE against [RFC 8033 sec 4, 5] in real numbers, at a 10 Mb/s link; every seventh packet is of a transport without ECN.
 //!
 //! Twice. First with the P4 program's own instants of updates and its own random numbers: the same packets are dropped and marked, except
 //! where a random number lies between both probabilities, and these agree within a thousandth. Then with the RFC's timer and other random

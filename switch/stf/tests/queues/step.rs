@@ -1,4 +1,4 @@
-//! Step marking against its definition ([RFC 8257 sec 3.1]; a ramp of width 0 of [RFC 9332 sec A.1], note c) on a 10 Mb/s link: the same packets are marked.
+//! Step marking against its definition ([RFC 8257 sec 3.1]; a ramp of width 0 of [RFC 9332 sec A.1 step c]) on a 10 Mb/s link: the same packets are marked.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

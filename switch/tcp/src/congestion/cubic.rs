@@ -1,4 +1,4 @@
-//! CUBIC's window (RFC 9438 section 4). Windows are in segments here, times in seconds, as in the RFC.
+//! CUBIC's window [RFC 9438 sec 4]. Windows are in segments here, times in seconds, as in the RFC.
 //!
 //! Only `+ - * /` and `libm`'s cube root are used, so that a run is the same on every machine.
 
@@ -58,7 +58,7 @@ impl Cubic {
     }
 
     /// The threshold after a timeout. Congestion avoidance then begins at the plateau: K is 0, and W_max the window at its beginning
-    /// [RFC 8312 sec 4.7] [RFC 9438 sec 4.8].
+    /// [RFC 8312 sec 4.7], [RFC 9438 sec 4.8].
     pub fn on_timeout(&mut self, core: &Core) -> u64 {
         let ssthresh = self.reduce(core);
         self.w_max = 0.0;

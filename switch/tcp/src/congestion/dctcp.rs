@@ -40,7 +40,7 @@ impl Dctcp {
         self.marked = 0;
     }
 
-    /// The window after an ECN echo, cwnd (1 - alpha / 2) [RFC 8257 sec 3.3], step 9.
+    /// The window after an ECN echo, cwnd (1 - alpha / 2) [RFC 8257 sec 3.3 step 9].
     pub fn reduced(&self, core: &Core) -> u64 {
         (core.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64
     }

@@ -22,7 +22,7 @@ use cubic::Cubic;
 use dctcp::Dctcp;
 use prague::Prague;
 
-/// Duplicate ACKs that make a fast retransmit (RFC 5681 section 3.2).
+/// Duplicate ACKs that make a fast retransmit [RFC 5681 sec 3.2].
 pub(crate) const DUP_THRESH: u32 = 3;
 
 /// Windows and stream positions of a sender. Positions are stream offsets: `una` is SND.UNA, `nxt` SND.NXT.
@@ -46,11 +46,11 @@ pub(crate) struct Core {
     pub in_recovery: bool,
     /// `max_sent` when the last recovery began (RFC 6582 `recover`, RFC 6675 RecoveryPoint), one past.
     pub recover: u64,
-    /// An ECN echo has reduced the window for what was sent up to here (RFC 3168 section 6.1.2: once per window of data, losses included).
+    /// An ECN echo has reduced the window for what was sent up to here ([RFC 3168 sec 6.1.2]: once per window of data, losses included).
     pub ecn_recover: u64,
     /// Whether the next segment of new data says that the window was reduced [RFC 3168 sec 6.1.2].
     pub cwr_due: bool,
-    /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize (RFC 5681 section 3.2 step 2).
+    /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize [RFC 5681 sec 3.2 step 2].
     pub limited_sent: u64,
     pub board: Scoreboard,
     /// Octets in the network, as Sack1 counts them in recovery; RFC 6675 takes them from the scoreboard.
@@ -106,12 +106,12 @@ impl Core {
         (self.mss * self.initial_window_segments).min(self.max_window)
     }
 
-    /// Sent and not acknowledged (RFC 5681 section 2).
+    /// Sent and not acknowledged [RFC 5681 sec 2].
     pub fn flight_size(&self) -> u64 {
         self.max_sent - self.una
     }
 
-    /// Octets in the network: sent, neither arrived nor lost, and retransmissions (RFC 6675 section 4; after a timeout all counts as lost
+    /// Octets in the network: sent, neither arrived nor lost, and retransmissions ([RFC 6675 sec 4]; after a timeout all counts as lost
     /// that is not sent again).
     pub fn in_flight(&self) -> u64 {
         if self.nxt < self.max_sent {
@@ -156,7 +156,7 @@ impl Core {
         half - fraction
     }
 
-    /// Slow start and congestion avoidance (RFC 5681 section 3.1, equations 2 and 3). An ACK of several segments counts as so many,
+    /// Slow start and congestion avoidance [RFC 5681 sec 3.1, eq 2, 3]. An ACK of several segments counts as so many,
     /// where octets are counted; never more than a segment in a round trip. Congestion avoidance keeps the remainder of its division
     /// for the next ACK, so that W ACKs of a window of W segments add one segment for every W and every MSS.
     pub fn grow(&mut self, acked: u64) {
@@ -176,12 +176,12 @@ impl Core {
     }
 
     /// Whether a third duplicate ACK may start a fast retransmit: not for duplicates of what a timeout or an earlier fast
-    /// retransmit sent again (RFC 6582 section 3.2 step 2).
+    /// retransmit sent again [RFC 6582 sec 3.2 step 2].
     pub fn may_fast_retransmit(&self) -> bool {
         !self.in_recovery && (self.una > self.recover || !self.avoid_multiple_fast_retransmits)
     }
 
-    /// The same with SACK blocks, which show that a duplicate ACK reports new data: from the recovery point on (RFC 6675 section 5.1).
+    /// The same with SACK blocks, which show that a duplicate ACK reports new data: from the recovery point on [RFC 6675 sec 5.1].
     pub fn may_sack_recover(&self) -> bool {
         !self.in_recovery && self.una >= self.recover
     }
@@ -252,7 +252,7 @@ impl Control {
         }
     }
 
-    /// A duplicate ACK came: for SACK one that reports new data, for the others one as RFC 5681 section 2 defines it.
+    /// A duplicate ACK came: for SACK one that reports new data, for the others one as [RFC 5681 sec 2] defines it.
     /// `core.dup_acks` counts it already.
     pub fn on_dup_ack(&mut self, core: &mut Core) {
         match self {

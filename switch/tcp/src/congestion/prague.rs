@@ -12,7 +12,7 @@ const G: f64 = 1.0 / 16.0;
 const LEAST_VIRTUAL_RTT: f64 = 25e6;
 /// Rounds after slow start from which on the virtual round trip counts, D (section 2.4.4).
 const DEPENDENT_ROUNDS: u32 = 500;
-/// Weight of a round trip in its mean (RFC 6298 section 2), which is kept apart from the timer's: that one counts ticks of a clock.
+/// Weight of a round trip in its mean [RFC 6298 sec 2], which is kept apart from the timer's: that one counts ticks of a clock.
 const RTT_WEIGHT: f64 = 1.0 / 8.0;
 
 #[derive(Clone, Debug)]

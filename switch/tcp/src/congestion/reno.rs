@@ -1,4 +1,4 @@
-//! Reno (RFC 5681 section 3.2): fast retransmit and fast recovery, left at the first ACK of new data.
+//! Reno [RFC 5681 sec 3.2]: fast retransmit and fast recovery, left at the first ACK of new data.
 
 use super::{Core, DUP_THRESH};
 

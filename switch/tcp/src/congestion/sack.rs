@@ -1,4 +1,4 @@
-//! Loss recovery with selective acknowledgements (RFC 6675 section 5). What to send and how much is in the network is
+//! Loss recovery with selective acknowledgements [RFC 6675 sec 5]. What to send and how much is in the network is
 //! [`crate::scoreboard`]'s; the sender sends while `cwnd - pipe >= SMSS`.
 
 use super::{Core, DUP_THRESH};

@@ -281,7 +281,7 @@ impl Dumbbell {
     }
 }
 
-/// Drops of one flow within `window` of the first are one event (RFC 5348 section 5.2); as `run_tcp.py` counts.
+/// Drops of one flow within `window` of the first are one event [RFC 5348 sec 5.2]; as `run_tcp.py` counts.
 pub fn drop_events(drops: &[(Nanos, usize)], window: Nanos) -> u64 {
     let mut begun = std::collections::HashMap::new();
     let mut count = 0;

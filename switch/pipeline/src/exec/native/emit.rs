@@ -412,7 +412,7 @@ impl Emitter<'_, '_> {
                 sum = self.b.ins().iadd(sum, high);
             }
         }
-        // Three times for what 48 bits may hold, once for the carry (RFC 1071 section 2).
+        // Three times for what 48 bits may hold, once for the carry [RFC 1071 sec 2].
         for (half, mask) in [(32, 0xffff_ffff), (16, 0xffff), (16, 0xffff), (16, 0xffff)] {
             let low = self.mask(sum, mask);
             let high = self.b.ins().ushr_imm(sum, half);
