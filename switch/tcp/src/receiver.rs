@@ -1,5 +1,5 @@
-//! The receiving end: reassembly, acknowledgements now or delayed [RFC 5681 sec 4.2], SACK blocks (RFC 2018), ECN echo (RFC 3168, and
-//! DCTCP's of each mark, [RFC 8257 sec 3.2]; a count of marks, RFC 9768).
+//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018), ECN echo (RFC 3168, and
+//! DCTCP's of each mark, RFC 8257 section 3.2; a count of marks, RFC 9768).
 //!
 //! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
 //! does not close its own direction.
@@ -36,6 +36,8 @@ pub struct Receiver {
     /// Offsets of the latest out-of-order arrivals, the newest first.
     recent: [u64; RECENT],
     recent_len: usize,
+    /// Stream offset of the last acknowledgment: `next`, except while ACKs are delayed (Last.ACK.sent of [RFC 7323 sec 4.3]).
+    last_ack_sent: u64,
     /// In-order segments not yet acknowledged.
     unacknowledged: u32,
     timer: Option<Nanos>,
@@ -45,7 +47,7 @@ pub struct Receiver {
     finished: bool,
     ts_recent: TsRecent,
     echo_congestion: bool,
-    /// Packets that arrived with a mark, from 5 on (r.cep of [RFC 9768 sec 3.2.1]).
+    /// Packets that arrived with a mark, from 5 on (r.cep of RFC 9768 section 3.2.1).
     marks: u64,
     /// Whether the last segment had one.
     marked: bool,
@@ -64,6 +66,7 @@ impl Receiver {
             iss,
             irs: None,
             next: 1,
+            last_ack_sent: 1,
             out_of_order: Ranges::with_capacity(16),
             recent: [0; RECENT],
             recent_len: 0,
@@ -109,7 +112,7 @@ impl Receiver {
         };
         let end = start + len;
         if end > self.next + self.config.max_window {
-            // outside the window: [RFC 9293 sec 3.10.7.4], drop and acknowledge
+            // outside the window: RFC 9293 section 3.10.7.4, drop and acknowledge
             return self.acknowledge(now, out);
         }
         // a mark is ignored outside the window [RFC 3168 sec 6.1.5]; where marks are counted, that of a duplicate counts
@@ -122,8 +125,8 @@ impl Receiver {
         if fin && self.fin_at.is_none() {
             self.fin_at = Some(end);
         }
-        // [RFC 7323 sec 4.3]: echo the timestamp of the segment that fills the left edge
-        if let Some(ts) = segment.timestamps.filter(|_| start <= self.next) {
+        // the earliest segment that no ACK has covered: rule (2) of [RFC 7323 sec 4.3], R2 and R3 of [RFC 7323 sec 5.3]
+        if let Some(ts) = segment.timestamps.filter(|_| in_window && start <= self.last_ack_sent) {
             self.ts_recent.store(now, ts.value);
         }
         let before = self.next;
@@ -153,7 +156,7 @@ impl Receiver {
             self.finished = true;
         }
         self.unacknowledged += u32::from(in_order);
-        // [RFC 5681 sec 4.2]: at once when out of order, when a gap is filled, and for every second segment
+        // RFC 5681 section 4.2: at once when out of order, when a gap is filled, and for every second segment
         let at_once = !self.config.delayed_ack || mark_changed || !in_order || had_gap || finished || self.unacknowledged >= 2;
         if at_once {
             self.acknowledge(now, out);
@@ -228,6 +231,7 @@ impl Receiver {
     fn acknowledge(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         let Some(irs) = self.irs else { return };
         self.timer = None;
+        self.last_ack_sent = self.next;
         self.unacknowledged = 0;
         self.stats.acks_sent += 1;
         let flags = if self.echo_congestion { Flags::ACK.with(Flags::ECE) } else { Flags::ACK };
@@ -256,7 +260,7 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// [RFC 2018 sec 4]: the block of the latest arrival first, then those reported before it.
+    /// RFC 2018 section 4: the block of the latest arrival first, then those reported before it.
     fn sack_blocks(&mut self, irs: u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if self.out_of_order.is_empty() {

@@ -28,6 +28,24 @@ impl Receiving {
     }
 }
 
+/// The two examples of [RFC 7323 sec 4.3], with segments A = 0, B = 1 and so on: each line is what the ACK says, and TSecr.
+#[test]
+fn rfc_7323_4_3_the_oldest_unacknowledged_segment_is_echoed() {
+    // the text's receiver acknowledges three segments at once; this one two
+    let mut receiver = Receiving::new(with_timestamps(Flavour::Sack));
+    assert_eq!(receiver.takes(MS, 0, 1), []);
+    assert_eq!(receiver.takes(2 * MS, 1, 2), [(2, 1)], "(A): the earliest unacknowledged segment");
+    assert_eq!(receiver.takes(3 * MS, 2, 3), []);
+    assert_eq!(receiver.takes(4 * MS, 3, 4), [(4, 3)], "the first segment since the last ACK");
+
+    let mut receiver = Receiving::new(Config { delayed_ack: false, ..with_timestamps(Flavour::Sack) });
+    let example = [(0, 1, (1, 1)), (2, 1, (1, 1)), (1, 2, (3, 2)), (4, 5, (3, 2)), (3, 4, (5, 4))];
+    for (number, value, ack) in example {
+        assert_eq!(receiver.takes(MS, number, value), [ack], "(B), (C): segment {number}, TSval {value}");
+    }
+    assert_eq!(receiver.takes(MS, 0, 6), [(5, 4)], "[RFC 7323 sec 5.3] R2, R3: a segment outside the window leaves no timestamp");
+}
+
 /// The example of [RFC 7323 sec 5.3]: B is lost and sent again; C to Z are accepted with older timestamps than B's, before it comes. What
 /// comes after it with an older timestamp is acknowledged and dropped.
 #[test]
