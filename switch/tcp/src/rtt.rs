@@ -1,4 +1,4 @@
-//! Round-trip time estimate and retransmission timeout (RFC 6298; in whole ticks, Jacobson 1988).
+//! Round-trip time estimate and retransmission timeout (RFC 6298, with timestamps [RFC 7323 sec G]; in whole ticks, Jacobson 1988).
 
 use crate::{Nanos, RttEstimator};
 
@@ -39,8 +39,9 @@ impl Rtt {
     /// Takes the round trip of a segment sent at `sent` and acknowledged at `now`, and ends the back-off (section 5, Karn:
     /// the caller gives no sample of a segment that was sent twice).
     ///
-    /// A clock of tick G sees only how many ticks passed, at least one.
-    pub fn sample(&mut self, sent: Nanos, now: Nanos) {
+    /// A clock of tick G sees only how many ticks passed, at least one. `expected_samples`: how many samples a round trip gives, at least
+    /// 1; alpha and beta are divided by it, so that the history is as long as with one sample [RFC 7323 sec 4.2]. In whole ticks they are not.
+    pub fn sample(&mut self, sent: Nanos, now: Nanos, expected_samples: u64) {
         let g = self.granularity;
         let rtt = ((now / g).saturating_sub(sent / g)).max(1) * g;
         self.backoff = 0;
@@ -55,8 +56,9 @@ impl Rtt {
             }
             // (2.3) alpha = 1/8, beta = 1/4, RTTVAR before SRTT
             Some(srtt) => {
-                self.rttvar = self.rttvar - self.rttvar / 4 + srtt.abs_diff(rtt) / 4;
-                self.srtt = Some(srtt - srtt / 8 + rtt / 8);
+                let (alpha, beta) = (8 * expected_samples.max(1), 4 * expected_samples.max(1));
+                self.rttvar = self.rttvar - self.rttvar / beta + srtt.abs_diff(rtt) / beta;
+                self.srtt = Some(srtt - srtt / alpha + rtt / alpha);
             }
         }
         self.base = self.srtt.unwrap_or(rtt).saturating_add(g.max(4 * self.rttvar));
@@ -125,39 +127,50 @@ mod tests {
     #[test]
     fn rfc_6298_2_2_first_sample() {
         let mut e = linux_like();
-        e.sample(0, 100 * MS);
+        e.sample(0, 100 * MS, 1);
         assert_eq!((e.srtt, e.rttvar, e.rto()), (Some(100 * MS), 50 * MS, 300 * MS));
     }
 
     #[test]
     fn rfc_6298_2_3_second_sample() {
         let mut e = linux_like();
-        e.sample(0, 100 * MS);
-        e.sample(0, 180 * MS);
+        e.sample(0, 100 * MS, 1);
+        e.sample(0, 180 * MS, 1);
         assert_eq!((e.srtt, e.rttvar), (Some(110 * MS), 57_500_000), "3/4 * 50 + 1/4 * 80; 7/8 * 100 + 1/8 * 180");
         assert_eq!(e.rto(), 340 * MS);
+    }
+
+    /// By hand, 10 segments in flight: ExpectedSamples is 5, alpha' 1/40 and beta' 1/20.
+    #[test]
+    fn rfc_7323_g_many_samples_in_a_round_trip_share_alpha_and_beta() {
+        let mut e = linux_like();
+        e.sample(0, 100 * MS, 5);
+        assert_eq!(e.rto(), 300 * MS, "the first sample has no history");
+        e.sample(0, 180 * MS, 5);
+        assert_eq!((e.srtt, e.rttvar), (Some(102 * MS), 51_500_000), "19/20 * 50 + 1/20 * 80; 39/40 * 100 + 1/40 * 180");
+        assert_eq!(e.rto(), 308 * MS);
     }
 
     #[test]
     fn rfc_6298_2_4_minimum_and_granularity() {
         let mut e = linux_like();
         for _ in 0..200 {
-            e.sample(0, 10 * MS);
+            e.sample(0, 10 * MS, 1);
         }
         assert_eq!(e.rto(), 200 * MS);
         let mut coarse = Rtt::new(RttEstimator::Rfc6298, 1000 * MS, 100 * MS, 0, 60_000 * MS);
         for _ in 0..200 {
-            coarse.sample(30 * MS, 40 * MS);
+            coarse.sample(30 * MS, 40 * MS, 1);
         }
         assert_eq!(coarse.rto(), 200 * MS, "one tick measured, one tick of variance");
-        coarse.sample(95 * MS, 305 * MS);
+        coarse.sample(95 * MS, 305 * MS, 1);
         assert!(coarse.rttvar >= 49 * MS, "three tick boundaries were crossed");
     }
 
     #[test]
     fn rfc_6298_5_5_back_off_doubles_up_to_the_maximum_and_a_sample_ends_it() {
         let mut e = linux_like();
-        e.sample(0, 100 * MS);
+        e.sample(0, 100 * MS, 1);
         let seen: Vec<u64> = (0..10)
             .map(|_| {
                 e.back_off();
@@ -165,7 +178,7 @@ mod tests {
             })
             .collect();
         assert_eq!(seen, [600, 1200, 2400, 4800, 9600, 19200, 38400, 60000, 60000, 60000]);
-        e.sample(0, 100 * MS);
+        e.sample(0, 100 * MS, 1);
         assert_eq!(e.rto(), 250 * MS);
     }
 
@@ -175,7 +188,7 @@ mod tests {
         let mut e = Rtt::new(RttEstimator::Ticks, 6000 * MS, 100 * MS, 200 * MS, 64_000 * MS);
         assert_eq!(e.rto(), 6000 * MS);
         let mut rto = |ticks: u64| {
-            e.sample(0, ticks * 100 * MS);
+            e.sample(0, ticks * 100 * MS, 1);
             (e.eighths.unwrap(), e.quarters, e.rto() / MS)
         };
         assert_eq!(rto(1), (8, 2, 300), "RTTVAR is half of SRTT");
@@ -187,7 +200,7 @@ mod tests {
         // a far back-off begins anew with the next sample
         (0..4).for_each(|_| e.back_off());
         assert_eq!(e.rto(), 16 * 1200 * MS);
-        e.sample(0, 100 * MS);
+        e.sample(0, 100 * MS, 1);
         assert_eq!((e.eighths, e.quarters, e.rto()), (Some(8), 2, 300 * MS));
     }
 }

@@ -202,7 +202,7 @@ impl Sender {
         self.marks = self.marks.filter(|_| u64::from(segment.ace()) == SYN_WITHOUT_ECT);
         let sent = self.timing.take().map(|(_, sent)| sent);
         if let Some(sent) = sent {
-            self.rtt.sample(sent, now);
+            self.rtt.sample(sent, now, 1);
         }
         self.establish(now, sent.map(|sent| (now - sent).max(1)));
         if self.syn_lost {
@@ -333,10 +333,12 @@ impl Sender {
         }
         if let Some(ts) = timestamps.filter(|_| self.config.timestamps) {
             let elapsed = Timestamps::clock(now).wrapping_sub(ts.echo);
-            self.rtt.sample(now.saturating_sub(u64::from(elapsed) * 1000), now);
+            // ExpectedSamples of [RFC 7323 sec G], of the flight that this ACK was sent for
+            let expected_samples = (self.core.flight_size() + acked).div_ceil(2 * self.core.mss);
+            self.rtt.sample(now.saturating_sub(u64::from(elapsed) * 1000), now, expected_samples);
             self.timing = None;
         } else if let Some((_, sent)) = self.timing.filter(|&(end, _)| end <= ack) {
-            self.rtt.sample(sent, now);
+            self.rtt.sample(sent, now, 1);
             self.timing = None;
         }
         self.control.on_new_ack(&mut self.core, now, acked, self.rtt.srtt());

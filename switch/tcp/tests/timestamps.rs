@@ -82,3 +82,22 @@ fn rfc_7323_5_3_old_acks_are_acknowledged_and_dropped() {
         assert_eq!(ack(3, 50), (3, 2, 2), "{flavour:?}: the same time is no older");
     }
 }
+
+/// By hand [RFC 7323 sec G]: the first sample is 100 ms; at the second, of 180 ms, 11 segments are in flight, so ExpectedSamples is 6, alpha'
+/// 1/48 and beta' 1/24. SRTT = 100 + 80 / 48 ms, RTTVAR = 50 + (80 - 50) / 24 ms.
+#[test]
+fn rfc_7323_4_2_a_sample_counts_by_how_many_a_round_trip_gives() {
+    let mut sender = Sender::new(with_timestamps(Flavour::Sack), 0).unwrap();
+    let mut out = vec![];
+    sender.write(u64::MAX);
+    sender.open(0, &mut out);
+    for (now, acknowledged, echo, flight) in [(100, 2, 0, 11), (200, 3, 20, 12)] {
+        let timestamps = Some(Timestamps { value: 1, echo: echo * 1000 });
+        let segment = Segment { ack: (1 + acknowledged * MSS) as u32, flags: Flags::ACK, window: 8192, timestamps, ..Segment::default() };
+        sender.on_segment(now * MS, &segment, &mut out);
+        assert_eq!(sender.flight_size(), flight * MSS);
+    }
+    let (srtt, rttvar) = (100e6 + 80e6 / 48.0, 50e6 + 30e6 / 24.0);
+    assert!((sender.srtt().unwrap() as f64 - srtt).abs() < 10.0, "{:?}", sender.srtt());
+    assert!((sender.rto() as f64 - (srtt + 4.0 * rttvar)).abs() < 50.0, "{}", sender.rto());
+}
