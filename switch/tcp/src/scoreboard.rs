@@ -18,8 +18,8 @@ pub(crate) struct Scoreboard {
     lost_end: u64,
     /// One past HighRxt, the highest octet retransmitted in this recovery.
     pub high_rxt: u64,
-    /// Whether the rescue retransmission of this recovery was sent (NextSeg rule 4).
-    pub rescued: bool,
+    /// One past RescueRxt: no rescue retransmission before a cumulative acknowledgement is above it (NextSeg rule 4).
+    pub rescue_rxt: u64,
 }
 
 /// What `NextSeg` answers.
@@ -29,13 +29,13 @@ pub(crate) enum NextSeg {
     Hole { start: u64, end: u64 },
     /// New data.
     New,
-    /// Rule 4: the last hole once more, so that the ACK clock does not stop.
+    /// Rule 4: the highest octets that are not SACKed once more, so that the ACK clock does not stop.
     Rescue { start: u64, end: u64 },
 }
 
 impl Scoreboard {
     pub fn new() -> Self {
-        Scoreboard { sacked: Ranges::with_capacity(16), lost_end: 0, high_rxt: 0, rescued: false }
+        Scoreboard { sacked: Ranges::with_capacity(16), lost_end: 0, high_rxt: 0, rescue_rxt: 0 }
     }
 
     /// `Update`: takes one SACK block; returns how many octets were new.
@@ -85,13 +85,17 @@ impl Scoreboard {
         self.sacked.clear();
         self.lost_end = una;
         self.high_rxt = una;
-        self.rescued = false;
     }
 
     /// Recovery begins: nothing has been retransmitted in it.
     pub fn begin_recovery(&mut self, una: u64) {
         self.high_rxt = una;
-        self.rescued = false;
+    }
+
+    /// Step (4.3) of section 5: recovery's first retransmission goes up to `end`.
+    pub fn first_retransmitted(&mut self, end: u64) {
+        self.high_rxt = self.high_rxt.max(end);
+        self.rescue_rxt = end;
     }
 
     /// Whether the octet at `at` is lost.
@@ -119,8 +123,9 @@ impl Scoreboard {
         in_flight + retransmitted
     }
 
-    /// `NextSeg`: `new_data` says whether unsent data exist and the receiver's window admits them. `None`: nothing to send.
-    pub fn next_seg(&self, una: u64, recovery_point: u64, new_data: bool) -> Option<NextSeg> {
+    /// `NextSeg` for `una..high_data`: `new_data` says whether unsent data exist and the receiver's window admits them. `None`: nothing to
+    /// send.
+    pub fn next_seg(&self, una: u64, high_data: u64, new_data: bool) -> Option<NextSeg> {
         let hole = self.first_hole(self.high_rxt.max(una));
         // (1) a hole that is lost
         if let Some((start, end)) = hole.filter(|h| h.0 < self.lost_end) {
@@ -134,20 +139,27 @@ impl Scoreboard {
         if let Some((start, end)) = hole {
             return Some(NextSeg::Hole { start, end });
         }
-        // (4) the highest octets not SACKed below the recovery point, once per recovery
-        if !self.rescued && una < recovery_point {
-            let start = self.sacked.end().unwrap_or(una).max(una);
-            if start < recovery_point {
-                return Some(NextSeg::Rescue { start, end: recovery_point });
-            }
+        // (4) once per recovery, when more than what fast retransmit sent is acknowledged
+        if una <= self.rescue_rxt {
+            return None;
         }
-        None
+        let (start, end) = self.last_hole(una, high_data);
+        (start < end).then_some(NextSeg::Rescue { start, end })
     }
 
     /// What Sack1 sends next: the first hole below a SACKed octet that was not sent again yet, then new data.
     pub fn next_seg_sack1(&self, una: u64, new_data: bool) -> Option<NextSeg> {
         let hole = self.first_hole(self.high_rxt.max(una)).map(|(start, end)| NextSeg::Hole { start, end });
         hole.or(new_data.then_some(NextSeg::New))
+    }
+
+    /// The highest octets of `una..high_data` that are not SACKed; empty where all are.
+    fn last_hole(&self, una: u64, high_data: u64) -> (u64, u64) {
+        let ranges = self.sacked.as_slice();
+        match ranges {
+            [below @ .., last] if last.1 >= high_data => (below.last().map_or(una, |range| range.1), last.0),
+            _ => (ranges.last().map_or(una, |range| range.1), high_data),
+        }
     }
 
     /// The first hole at or above `from` with a SACKed octet above it.
@@ -214,8 +226,13 @@ mod tests {
         assert_eq!(board.next_seg(0, 8000, true), Some(NextSeg::New), "(2): 2000 has only two ranges above it");
         assert_eq!(board.next_seg(0, 8000, false), Some(NextSeg::Hole { start: 2000, end: 3000 }), "(3)");
         board.high_rxt = 6000;
-        assert_eq!(board.next_seg(0, 8000, false), Some(NextSeg::Rescue { start: 6000, end: 8000 }), "(4)");
-        board.rescued = true;
-        assert_eq!(board.next_seg(0, 8000, false), None);
+        board.first_retransmitted(1000);
+        assert_eq!(board.next_seg(0, 8000, false), None, "(5): HighACK is not above RescueRxt");
+        board.advance(1000);
+        assert_eq!(board.next_seg(2000, 8000, false), Some(NextSeg::Rescue { start: 6000, end: 8000 }), "(4)");
+        board.sack(6000, 8000);
+        assert_eq!(board.next_seg(2000, 8000, false), Some(NextSeg::Rescue { start: 4000, end: 5000 }), "the highest octets without a SACK");
+        board.rescue_rxt = 8000;
+        assert_eq!(board.next_seg(2000, 8000, false), None, "once");
     }
 }

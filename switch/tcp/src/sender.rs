@@ -442,7 +442,7 @@ impl Sender {
         if std::mem::take(&mut self.core.retransmit_first) && self.core.una < self.core.max_sent {
             let len = self.core.mss.min(self.core.max_sent - self.core.una);
             let una = self.core.una;
-            self.core.board.high_rxt = self.core.board.high_rxt.max(una + len);
+            self.core.board.first_retransmitted(una + len);
             self.transmit(una, len, now, out);
             self.core.nxt = self.core.nxt.max(una + len);
             // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and [RFC 6675 sec 6]
@@ -547,7 +547,7 @@ impl Sender {
             let fresh = core.mss.min(end - core.nxt);
             let new_data = fresh > 0 && core.nxt + fresh <= core.una + core.window_limit;
             let next =
-                if sack1 { core.board.next_seg_sack1(core.una, new_data) } else { core.board.next_seg(core.una, core.recover, new_data) };
+                if sack1 { core.board.next_seg_sack1(core.una, new_data) } else { core.board.next_seg(core.una, core.max_sent, new_data) };
             match next {
                 Some(NextSeg::Hole { start, end }) => {
                     let len = core.mss.min(end - start);
@@ -563,7 +563,7 @@ impl Sender {
                 }
                 Some(NextSeg::Rescue { start, end }) => {
                     let start = start.max(end.saturating_sub(core.mss));
-                    self.core.board.rescued = true;
+                    self.core.board.rescue_rxt = core.recover;
                     self.transmit(start, end - start, now, out);
                     pipe += end - start;
                 }

@@ -149,6 +149,20 @@ fn rfc_6675_5_sack_fills_holes_while_the_pipe_allows() {
     assert_eq!(bench.cwnd(), 5 * MSS);
 }
 
+/// Ten segments and no more; 0 and, in the second case, 9 are lost.
+#[test]
+fn rfc_6675_4_a_rescue_waits_for_an_ack_above_the_first_retransmission() {
+    for (acknowledged, rescue) in [(10, vec![]), (9, vec![9])] {
+        let mut bench = Bench { sender: Sender::new(config(Flavour::Sack), 0).unwrap(), now: 0, out: vec![] };
+        bench.sender.write(10 * MSS);
+        assert_eq!(bench.open().len(), 10);
+        let sent: Vec<u64> = (2..=9).flat_map(|upto| bench.ack_sack(0, &[(1, upto)])).collect();
+        assert_eq!(sent, [0], "nothing else is lost, and 9 may be under way: pipe leaves room for three");
+        assert_eq!(bench.ack(acknowledged), rescue, "HighACK is above RescueRxt");
+        assert_eq!(bench.ack_sack(acknowledged, &[]), [] as [u64; 0], "once");
+    }
+}
+
 #[test]
 fn rfc_6675_2_a_duplicate_ack_reports_new_data() {
     let mut bench = in_flight(Flavour::Sack, 10);
