@@ -248,22 +248,22 @@ impl Sender {
             self.core.cwnd_limited = false;
         }
         let newly_sacked = self.take_sack(now, segment, ack);
-        if ack > self.core.una {
+        let moved = ack > self.core.una;
+        if moved {
             self.on_new_ack(now, ack, segment.timestamps);
             if self.state == State::Done {
                 return;
             }
-        } else if self.core.flight_size() > 0 {
-            // [RFC 6675 sec 2] and [RFC 5681 sec 2] say what a duplicate ACK is
-            let duplicate = if self.config.flavour.uses_sack() {
-                newly_sacked > 0
-            } else {
-                segment.payload_len == 0 && !segment.flags.has(Flags::FIN) && !window_changed
-            };
-            if duplicate {
-                self.core.dup_acks = self.core.dup_acks.saturating_add(1);
-                self.control.on_dup_ack(&mut self.core);
-            }
+        }
+        // [RFC 5681 sec 2]; [RFC 6675 sec 2], where HighACK may move; in Sack1 it may not
+        let duplicate = if self.config.flavour.uses_sack() {
+            newly_sacked > 0 && !(moved && matches!(self.control, Control::Sack1))
+        } else {
+            !moved && segment.payload_len == 0 && !segment.flags.has(Flags::FIN) && !window_changed
+        };
+        if duplicate && self.core.flight_size() > 0 {
+            self.core.dup_acks = self.core.dup_acks.saturating_add(1);
+            self.control.on_dup_ack(&mut self.core);
         }
         self.deliver(now, segment, prior_in_flight, prior_lost);
         self.send(now, out);

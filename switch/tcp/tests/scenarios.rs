@@ -3,7 +3,7 @@
 mod bench;
 
 use bench::{config, in_flight, in_flight_with, Bench, MS, MSS};
-use fairlane_tcp::{Config, Ecn, Flags, Flavour, Receiver, ReductionBase, SackRecovery, Segment, Sender};
+use fairlane_tcp::{Config, Ecn, Flags, Flavour, Receiver, ReductionBase, SackBlocks, SackRecovery, Segment, Sender};
 
 #[test]
 fn rfc_5681_3_1_slow_start_adds_a_segment_per_ack() {
@@ -170,6 +170,31 @@ fn rfc_6675_2_a_duplicate_ack_reports_new_data() {
         bench.ack_sack(0, &[(1, 2)]);
     }
     assert_eq!(bench.sender.stats().fast_retransmits, 0, "the same block five times is one duplicate");
+}
+
+/// Segment 0 arrives, 1 is lost, and the ACK for 0 comes with the news of 2. Blocks are half of a segment long, so that only DupAcks tell.
+#[test]
+fn rfc_6675_5_an_ack_that_moves_high_ack_and_has_news_is_the_first_duplicate() {
+    for (config, third_is_enough) in [(config(Flavour::Sack), true), (sack1(), false)] {
+        let mut bench = in_flight_with(config, 10);
+        let mut retransmitted = vec![];
+        for half in 1..=4u64 {
+            let mut sack = SackBlocks::default();
+            sack.push(1 + 2000, 1 + 2000 + 500 * half as u32);
+            let segment = Segment { ack: 1001, flags: Flags::ACK, window: 8192, sack, ..Segment::default() };
+            bench.sender.on_segment(bench.now, &segment, &mut bench.out);
+            retransmitted.push(bench.sent().contains(&1));
+        }
+        assert_eq!(retransmitted, [false, false, third_is_enough, !third_is_enough]);
+    }
+}
+
+#[test]
+fn rfc_6675_5_limited_transmit_follows_such_an_ack_too() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    assert_eq!(bench.ack_sack(1, &[(2, 3)]), [10, 11], "one for the segment that is acknowledged, one for the duplicate");
+    assert_eq!(bench.ack_sack(1, &[(2, 4)]), [12]);
+    assert_eq!(bench.ack_sack(1, &[(2, 5)])[0], 1, "the third");
 }
 
 #[test]
