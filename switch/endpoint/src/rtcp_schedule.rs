@@ -16,7 +16,7 @@ const RTCP_FRACTION: f64 = 0.05;
 const SENDER_FRACTION: f64 = 0.25;
 /// Td's lower bound in seconds (section 6.2).
 const MIN_INTERVAL_S: f64 = 5.0;
-/// M of section 6.3.5: a member silent for so many Td is gone; a sender for two.
+/// M: a member silent for so many Td is gone [RFC 3550 sec 6.3.5].
 const TIMEOUT_INTERVALS: f64 = 5.0;
 /// Members up to which a participant that leaves says BYE at once (section 6.3.7).
 const MAX_MEMBERS_FOR_PROMPT_BYE: usize = 50;
@@ -41,6 +41,8 @@ pub struct RtcpSchedule {
     pmembers: usize,
     /// tn
     next_s: f64,
+    /// T: the interval drawn last.
+    drawn_s: f64,
     /// Members that timed out and were not taken yet.
     silent: Vec<u32>,
 }
@@ -61,6 +63,7 @@ impl RtcpSchedule {
             last_s: now_s,
             pmembers: 1,
             next_s: 0.0,
+            drawn_s: 0.0,
             silent: Vec::new(),
         };
         schedule.next_s = now_s + schedule.draw();
@@ -74,11 +77,12 @@ impl RtcpSchedule {
 
     /// Td of this participant (section 6.3.1).
     pub fn deterministic_interval_s(&self) -> f64 {
-        self.interval_s(self.senders.contains_key(&self.own_ssrc))
+        let minimum_s = if self.initial { MIN_INTERVAL_S / 2.0 } else { MIN_INTERVAL_S };
+        self.interval_s(self.senders.contains_key(&self.own_ssrc), minimum_s)
     }
 
     /// Td of a sender, or of a receiver.
-    fn interval_s(&self, sends: bool) -> f64 {
+    fn interval_s(&self, sends: bool, minimum_s: f64) -> f64 {
         let (members, senders) = (self.byes.unwrap_or(self.members.len()) as f64, self.senders.len() as f64);
         let mut bandwidth = self.session_bandwidth_bps * RTCP_FRACTION / 8.0;
         let mut n = members;
@@ -91,12 +95,12 @@ impl RtcpSchedule {
                 n = members - senders;
             }
         }
-        let minimum = if self.initial { MIN_INTERVAL_S / 2.0 } else { MIN_INTERVAL_S };
-        minimum.max(n * self.average_bytes / bandwidth)
+        minimum_s.max(n * self.average_bytes / bandwidth)
     }
 
     fn draw(&mut self) -> f64 {
-        self.deterministic_interval_s() * (self.rng.unit() + 0.5) / COMPENSATION
+        self.drawn_s = self.deterministic_interval_s() * (self.rng.unit() + 0.5) / COMPENSATION;
+        self.drawn_s
     }
 
     /// This participant sent RTP data (section 6.3.8).
@@ -135,13 +139,22 @@ impl RtcpSchedule {
             return;
         }
         self.senders.remove(&ssrc);
+        self.members_left(now_s);
+    }
+
+    /// Reverse reconsideration [RFC 3550 sec 6.3.4].
+    fn members_left(&mut self, now_s: f64) {
         let members = self.members.len();
         if members < self.pmembers {
-            let ratio = members as f64 / self.pmembers as f64;
-            self.next_s = now_s + ratio * (self.next_s - now_s);
-            self.last_s = now_s - ratio * (now_s - self.last_s);
+            self.bring_forward(now_s, members as f64 / self.pmembers as f64);
             self.pmembers = members;
         }
+    }
+
+    /// The interval is now so many times the interval before: so are its parts, that before now and that after.
+    fn bring_forward(&mut self, now_s: f64, ratio: f64) {
+        self.next_s = now_s + ratio * (self.next_s - now_s);
+        self.last_s = now_s - ratio * (now_s - self.last_s);
     }
 
     /// This participant leaves; its BYE compound has `bytes`, headers included (section 6.3.7). True: send it now. False: more than
@@ -197,10 +210,11 @@ impl RtcpSchedule {
         self.average_bytes += (bytes as f64 - self.average_bytes) / 16.0;
     }
 
+    /// [RFC 3550 sec 6.3.5], before the interval of this expiry is drawn.
     fn time_out(&mut self, now_s: f64) {
         // "for a receiver, that is, with we_sent false": a sender's own Td is far shorter than its receivers' in a large group.
-        let member_limit = now_s - TIMEOUT_INTERVALS * self.interval_s(false);
-        let sender_limit = now_s - 2.0 * self.deterministic_interval_s();
+        let member_limit = now_s - TIMEOUT_INTERVALS * self.interval_s(false, MIN_INTERVAL_S);
+        let sender_limit = now_s - 2.0 * self.drawn_s;
         let own = self.own_ssrc;
         let (senders, silent) = (&mut self.senders, &mut self.silent);
         self.members.retain(|&ssrc, heard| {
@@ -212,6 +226,7 @@ impl RtcpSchedule {
             stays
         });
         self.senders.retain(|_, heard| *heard >= sender_limit);
+        self.members_left(now_s);
     }
 }
 

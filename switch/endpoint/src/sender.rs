@@ -180,14 +180,15 @@ impl End for RtpSender {
         }
         let now_s = io.now_s();
         if let Some(schedule) = self.schedule.as_mut().filter(|schedule| instant(schedule.next_s()) <= now) {
-            if schedule.expire(now_s) {
+            let (due, silent) = (schedule.expire(now_s), schedule.take_silent());
+            if due {
                 let bytes = self.send_rtcp(io, false);
                 if let Some(schedule) = &mut self.schedule {
                     schedule.sent_rtcp(now_s, bytes);
-                    for silent in schedule.take_silent() {
-                        self.left(FlowRecord::Timeout { ssrc: silent }, silent, io)?;
-                    }
                 }
+            }
+            for ssrc in silent {
+                self.left(FlowRecord::Timeout { ssrc }, ssrc, io)?;
             }
         }
         while let Some(name) = self.timers.take_due(now)? {
