@@ -103,10 +103,17 @@ impl RtcpSchedule {
         self.drawn_s
     }
 
-    /// This participant sent RTP data (section 6.3.8).
+    /// This participant sent RTP data [RFC 3550 sec 6.3.8]. A receiver that becomes a sender reconsiders in reverse, "to possibly reduce
+    /// the delay before sending an SR": by the ratio of its intervals, since members / pmembers of [RFC 3550 sec 6.3.4] is not below 1.
     pub fn sent_data(&mut self, now_s: f64) {
-        self.senders.insert(self.own_ssrc, now_s);
+        let as_receiver_s = self.deterministic_interval_s();
         self.has_sent = true;
+        if self.senders.insert(self.own_ssrc, now_s).is_none() {
+            let ratio = self.deterministic_interval_s() / as_receiver_s;
+            if ratio < 1.0 {
+                self.bring_forward(now_s, ratio);
+            }
+        }
     }
 
     /// A data packet of `ssrc` arrived (section 6.3.3).
