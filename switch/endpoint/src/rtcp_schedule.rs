@@ -203,9 +203,10 @@ impl RtcpSchedule {
     pub fn sent_rtcp(&mut self, now_s: f64, bytes: usize) {
         self.average(bytes);
         self.last_s = now_s;
+        self.next_s = now_s + self.draw();
+        // After the draw, whose lower bound is so that of the first report [RFC 3550 sec 6.3.6], [RFC 3550 sec A.7].
         self.initial = false;
         self.has_sent = true;
-        self.next_s = now_s + self.draw();
     }
 
     /// Members that timed out since the last call (section 6.3.5).
