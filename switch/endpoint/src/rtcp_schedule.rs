@@ -30,6 +30,8 @@ pub struct RtcpSchedule {
     /// SSRC -> last heard.
     members: BTreeMap<u32, f64>,
     senders: BTreeMap<u32, f64>,
+    /// SSRC -> when it said BYE: a straggler does not make it a member again [RFC 3550 sec 6.2.1].
+    gone: BTreeMap<u32, f64>,
     initial: bool,
     /// Whether this participant ever sent RTP or RTCP.
     has_sent: bool,
@@ -56,6 +58,7 @@ impl RtcpSchedule {
             rng,
             members: BTreeMap::from([(own_ssrc, now_s)]),
             senders: BTreeMap::new(),
+            gone: BTreeMap::new(),
             initial: true,
             has_sent: false,
             byes: None,
@@ -118,7 +121,7 @@ impl RtcpSchedule {
 
     /// A data packet of `ssrc` arrived (section 6.3.3).
     pub fn received_data(&mut self, now_s: f64, ssrc: u32) {
-        if self.byes.is_some() {
+        if self.byes.is_some() || self.is_gone(ssrc) {
             return;
         }
         self.members.insert(ssrc, now_s);
@@ -130,8 +133,15 @@ impl RtcpSchedule {
         if self.byes.is_some() {
             return;
         }
-        self.members.insert(ssrc, now_s);
+        if !self.is_gone(ssrc) {
+            self.members.insert(ssrc, now_s);
+        }
         self.average(bytes);
+    }
+
+    /// Whether `ssrc` said BYE not long ago: what still comes of it counts for nothing.
+    pub fn is_gone(&self, ssrc: u32) -> bool {
+        self.gone.contains_key(&ssrc)
     }
 
     /// `ssrc` left, by a compound of `bytes` that [`RtcpSchedule::received_rtcp`] has had: reverse reconsideration (section 6.3.4).
@@ -146,6 +156,7 @@ impl RtcpSchedule {
             return;
         }
         self.senders.remove(&ssrc);
+        self.gone.insert(ssrc, now_s);
         self.members_left(now_s);
     }
 
@@ -234,6 +245,7 @@ impl RtcpSchedule {
             stays
         });
         self.senders.retain(|_, heard| *heard >= sender_limit);
+        self.gone.retain(|_, left| *left >= member_limit);
         self.members_left(now_s);
     }
 }

@@ -226,7 +226,8 @@ impl End for RtpSender {
             io.send(self.life.peer, Kind::Reflected, datagram.payload);
         }
         let bytes = IP_UDP_BYTES + datagram.payload.len();
-        if !leaving {
+        let straggles = self.schedule.as_ref().is_some_and(|schedule| schedule.is_gone(compound.ssrc));
+        if !leaving && !straggles {
             self.on_blocks(&compound, bytes, io)?;
             for &gone in &compound.bye {
                 self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
