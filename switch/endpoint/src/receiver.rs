@@ -410,9 +410,11 @@ impl RtpReceiver {
         }
         let (now, now_s) = (io.now, io.now_s());
         let bytes = IP_UDP_BYTES + payload.len();
-        if self.leaving || self.spec.base_group.is_some() && compound.sender.is_none() {
+        let source = self.heard[0].reception.source.as_ref().map(|source| source.ssrc);
+        // A source that is idle sends RRs, too.
+        if self.leaving || self.spec.base_group.is_some() && compound.sender.is_none() && source != Some(compound.ssrc) {
             // Of another receiver, or for one that leaves: only the timetable counts it.
-        } else if self.heard[0].reception.source.as_ref().is_some_and(|source| source.ssrc != compound.ssrc) {
+        } else if source.is_some_and(|source| source != compound.ssrc) {
             self.foreign += 1;
         } else {
             if let Some(sender) = &compound.sender {

@@ -35,6 +35,8 @@ pub struct RtcpSchedule {
     initial: bool,
     /// Whether this participant ever sent RTP or RTCP.
     has_sent: bool,
+    /// Whether it sent data since its last report, and in the interval before that.
+    data_since: [bool; 2],
     /// Of a participant that leaves: the BYE packets, its own included, which section 6.3.7 counts in place of members.
     byes: Option<usize>,
     average_bytes: f64,
@@ -61,6 +63,7 @@ impl RtcpSchedule {
             gone: BTreeMap::new(),
             initial: true,
             has_sent: false,
+            data_since: [false; 2],
             byes: None,
             average_bytes: first_packet_bytes as f64,
             last_s: now_s,
@@ -111,6 +114,7 @@ impl RtcpSchedule {
     pub fn sent_data(&mut self, now_s: f64) {
         let as_receiver_s = self.deterministic_interval_s();
         self.has_sent = true;
+        self.data_since[0] = true;
         if self.senders.insert(self.own_ssrc, now_s).is_none() {
             let ratio = self.deterministic_interval_s() / as_receiver_s;
             if ratio < 1.0 {
@@ -218,6 +222,12 @@ impl RtcpSchedule {
         // After the draw, whose lower bound is so that of the first report [RFC 3550 sec 6.3.6], [RFC 3550 sec A.7].
         self.initial = false;
         self.has_sent = true;
+        self.data_since = [false, self.data_since[0]];
+    }
+
+    /// Whether the next report is an SR: data were sent since the report before the last [RFC 3550 sec 6.4].
+    pub fn is_sender_report(&self) -> bool {
+        self.data_since.contains(&true)
     }
 
     /// Members that timed out since the last call (section 6.3.5).

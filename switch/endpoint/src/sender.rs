@@ -468,9 +468,6 @@ impl RtpSender {
                 pacer.take_bytes(io.now, bytes);
             }
         }
-        if let Some(schedule) = &mut self.schedule {
-            schedule.sent_data(io.now_s());
-        }
     }
 
     /// Sends a packet, when there is something to send and the host takes it; whether it left.
@@ -488,20 +485,25 @@ impl RtpSender {
         if let Some(acks) = &mut self.acks {
             acks.sent(io.now);
         }
+        if let Some(schedule) = &mut self.schedule {
+            schedule.sent_data(io.now_s());
+        }
         true
     }
 
     fn report(&self, io: &Io, bye: bool) -> Compound {
         // Of a layered flow only the base layer reports: its group is everybody's.
         let base = &self.streams[0];
+        let sender = SenderInfo {
+            ntp: ntp::from_unix(io.epoch + io.now),
+            rtp_timestamp: base.rtp_timestamp(io.now),
+            packet_count: base.sent_packets as u32,
+            octet_count: base.payload_bytes() as u32,
+        };
         Compound {
             ssrc: self.spec.ssrc,
-            sender: Some(SenderInfo {
-                ntp: ntp::from_unix(io.epoch + io.now),
-                rtp_timestamp: base.rtp_timestamp(io.now),
-                packet_count: base.sent_packets as u32,
-                octet_count: base.payload_bytes() as u32,
-            }),
+            // The size of the first report is needed before there is a schedule: that of an SR.
+            sender: Some(sender).filter(|_| self.schedule.as_ref().is_none_or(RtcpSchedule::is_sender_report)),
             cname: self.spec.cname.clone(),
             from_sender: self.control.clone(),
             bye: if bye { vec![self.spec.ssrc] } else { Vec::new() },
