@@ -146,11 +146,12 @@ impl Compound {
             let head = rest.first_chunk::<4>()?;
             let (count, kind) = (head[0] & 0x1f, head[1]);
             let end = 4 + 4 * usize::from(u16::from_be_bytes([head[2], head[3]]));
-            if head[0] >> 6 != 2 || end > rest.len() || first && kind != SR && kind != RR {
+            let padded = head[0] & 0x20 != 0;
+            if head[0] >> 6 != 2 || end > rest.len() || first && (padded || kind != SR && kind != RR) {
                 return None;
             }
             let mut body = &rest[4..end];
-            if head[0] & 0x20 != 0 {
+            if padded {
                 let padding = usize::from(*rest.last()?);
                 if end != rest.len() || padding == 0 || padding % 4 != 0 || padding > body.len() {
                     return None;
