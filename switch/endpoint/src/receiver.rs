@@ -454,7 +454,7 @@ impl RtpReceiver {
         for (index, heard) in self.heard.iter_mut().enumerate() {
             // Sender reports are of the base layer's source; 0 where a source has sent none [RFC 3550 sec 6.4.1].
             let (lsr, dlsr) = if index == 0 { (lsr, dlsr) } else { (0, 0) };
-            if let Some(source) = heard.reception.present() {
+            if let Some(source) = heard.reception.present().filter(|source| source.heard_since_report()) {
                 // A report that is only measured must not begin a new loss interval.
                 blocks.push(if with_block { source.report_block(lsr, dlsr) } else { source.clone().report_block(lsr, dlsr) });
             }

@@ -628,7 +628,10 @@ impl RtpSender {
             loss_of_layers(blocks.iter().map(|block| (before(block), block)))
         };
         if self.blocks.contains_key(&reporter) || self.blocks.len() < MAX_REPORTERS {
-            self.blocks.insert(reporter, blocks);
+            // A stream of which a report has no block, for want of data, keeps its block before.
+            let known = self.blocks.entry(reporter).or_default();
+            known.retain(|known| blocks.iter().all(|block| block.ssrc != known.ssrc));
+            known.extend(blocks);
         }
         let loss = if self.spec.exact_loss { exact.unwrap_or(loss_8bit) } else { loss_8bit };
         let echoed = compound.from_receiver.as_ref().filter(|echoed| echoed.ssrc == reporter);

@@ -123,6 +123,11 @@ impl SourceStatistics {
         (self.expected_before + self.expected(), self.received_before + self.received)
     }
 
+    /// Whether data came since the last block: only then a report has one [RFC 3550 sec 6.4].
+    pub fn heard_since_report(&self) -> bool {
+        self.received > self.received_prior
+    }
+
     /// A block for a report sent now; starts the next loss interval (appendix A.3).
     pub fn report_block(&mut self, lsr: u32, dlsr: u32) -> ReportBlock {
         let expected = self.expected();
