@@ -14,7 +14,7 @@ use crate::statistics::SourceStatistics;
 use crate::timers::Timers;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound};
-use crate::wire::rtp::RtpHeader;
+use crate::wire::rtp::{RtpHeader, MARKER, PAYLOAD_TYPE};
 use crate::wire::stamp::{Stamp, MEDIA_BYTES};
 use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 use fairlane_sources::Rng;
@@ -290,7 +290,8 @@ impl RtpReceiver {
     }
 
     fn on_data(&mut self, index: usize, &Incoming { ecn, payload, .. }: &Incoming, io: &mut Io) -> Result<(), Fault> {
-        let Some((header, rest)) = RtpHeader::parse(payload) else {
+        // A payload type that it does not understand is ignored [RFC 3550 sec 5.1].
+        let Some((header, rest)) = RtpHeader::parse(payload).filter(|_| payload[1] & !MARKER == PAYLOAD_TYPE) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: false }));
             return Ok(());
