@@ -404,6 +404,21 @@ mod tests {
         }
     }
 
+    /// [RFC 3550 sec 6.3.5]: a sender leaves the list 2 T after its last data, T the interval as drawn, not Td.
+    #[test]
+    fn a_sender_is_one_for_two_intervals_as_drawn() {
+        for seed in 0..20 {
+            let mut schedule = RtcpSchedule::new(0.0, 10e6, 1, 120, Rng::stream(seed, "test"));
+            schedule.sent_rtcp(0.0, 120);
+            schedule.sent_rtcp(100.0, 120);
+            let (now, drawn_s) = (schedule.next_s(), schedule.next_s() - 100.0);
+            schedule.received_data(now - 2.0 * drawn_s - 1e-6, 2);
+            schedule.received_data(now - 2.0 * drawn_s + 1e-6, 3);
+            schedule.expire(now);
+            assert_eq!(schedule.senders.keys().collect::<Vec<_>>(), [&3]);
+        }
+    }
+
     #[test]
     fn silent_members_time_out_and_goodbye_brings_the_next_report_forward() {
         let mut schedule = RtcpSchedule::new(0.0, 10e6, 1, 120, Rng::stream(2, "test"));

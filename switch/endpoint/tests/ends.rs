@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
 
-/// Keeps what is sent; refuses while it is told to.
+/// Keeps what is sent; refuses data while it is told to.
 #[derive(Default)]
 struct Host {
     sent: Vec<(bool, Vec<u8>)>,
@@ -24,13 +24,14 @@ struct Host {
 
 impl Network for Host {
     fn send(&mut self, datagram: &Outgoing) -> bool {
-        if !self.refuses {
+        let refuses = self.refuses && !datagram.kind.is_rtcp();
+        if !refuses {
             let mut payload = datagram.head.to_vec();
             payload.resize(payload.len() + datagram.padding, 0);
             self.sent.push((datagram.kind.is_rtcp(), payload));
             self.ecn.push(datagram.ecn);
         }
-        !self.refuses
+        !refuses
     }
 
     fn join(&mut self, _: u32) -> Result<(), Fault> {
@@ -189,6 +190,21 @@ fn an_end_that_is_closed_says_its_last_words_once() {
     assert_eq!((ends, end.next()), (1, None));
 }
 
+/// [RFC 3550 sec 5.1]: the payload type is the second octet's seven low bits.
+#[test]
+fn data_of_another_payload_type_are_ignored() {
+    let (mut end, mut host) = (receiver(Listener, false), Host::default());
+    run(&mut end, &mut host, 0).expect("runs");
+    for octet in [96, 0x80 | 96, 95, 97, 0, 200] {
+        let mut packet = RtpHeader { sequence: 1, timestamp: 0, ssrc: 7, rate: None }.emit().0.to_vec();
+        packet[1] = octet;
+        let packet = Incoming { rtcp: false, group: None, ecn: 0, payload: &packet };
+        end.receive(&packet, &mut Io { now: MS, epoch: 0, network: &mut host }).expect("goes on");
+    }
+    end.close(&mut Io { now: 2 * MS, epoch: 0, network: &mut host });
+    assert!(matches!(end.log().last(), Some((_, FlowRecord::End { packets: 2, malformed: 4, .. }))), "{:?}", end.log());
+}
+
 /// Wants RTCP.
 struct Reports;
 
@@ -201,6 +217,63 @@ impl SenderAlgorithm for Reports {
         actions.push(Action::SetRate { rate_bps: 1e5, burst_packets: 1 });
         Ok(())
     }
+}
+
+impl ReceiverAlgorithm for Reports {
+    fn interests(&self) -> Interests {
+        Interests { rtcp: true, ..Interests::default() }
+    }
+}
+
+/// Whether each report that was sent is an SR, and has a block.
+fn reports(host: &mut Host) -> Vec<(bool, bool)> {
+    let compound = |(_, bytes): (bool, Vec<u8>)| Compound::parse(&bytes).expect("is a compound");
+    host.sent.drain(..).filter(|(rtcp, _)| *rtcp).map(compound).map(|report| (report.sender.is_some(), !report.blocks.is_empty())).collect()
+}
+
+/// [RFC 3550 sec 6.4]: "SR is issued if a site has sent any data packets during the interval since issuing the last report or the
+/// previous one, otherwise the RR".
+#[test]
+fn a_sender_of_nothing_sends_receiver_reports() {
+    let (mut end, mut host) = (sender(Reports), Host::default());
+    end.life().stop = 300 * SECOND;
+    run(&mut end, &mut host, 60 * SECOND).expect("runs");
+    let busy = reports(&mut host);
+    assert!(busy.len() > 8 && busy.iter().all(|&report| report == (true, false)));
+    host.refuses = true;
+    run(&mut end, &mut host, 160 * SECOND).expect("runs");
+    let idle = reports(&mut host);
+    assert_eq!(idle[..2], [(true, false); 2]);
+    assert!(idle.len() > 15 && idle[2..].iter().all(|&report| report == (false, false)), "{idle:?}");
+    host.refuses = false;
+    run(&mut end, &mut host, 200 * SECOND).expect("runs");
+    assert!(reports(&mut host).iter().all(|&(is_sr, _)| is_sr));
+}
+
+/// [RFC 3550 sec 6.4]: a report block "for each of the synchronization sources from which this receiver has received RTP data packets
+/// since the last report".
+#[test]
+fn a_source_that_was_not_heard_has_no_block() {
+    let (mut end, mut host) = (receiver(Reports, false), Host::default());
+    end.life().stop = 300 * SECOND;
+    run(&mut end, &mut host, 0).expect("runs");
+    for n in 0..1000u16 {
+        let now = Nanos::from(n) * 100 * MS;
+        run(&mut end, &mut host, now).expect("runs");
+        // Nothing arrives from 30 s to 60 s.
+        if !(300..600).contains(&n) {
+            let mut packet = RtpHeader { sequence: n, timestamp: 0, ssrc: 7, rate: None }.emit().0[..12].to_vec();
+            packet.resize(100, 0);
+            let packet = Incoming { rtcp: false, group: None, ecn: 0, payload: &packet };
+            end.receive(&packet, &mut Io { now, epoch: 0, network: &mut host }).expect("goes on");
+        }
+        if n == 299 || n == 599 {
+            let blocks: Vec<bool> = reports(&mut host).into_iter().map(|(_, block)| block).collect();
+            let wanted: Vec<bool> = (0..blocks.len()).map(|report| n == 299 || report == 0).collect();
+            assert!(blocks.len() > 3 && blocks == wanted, "{blocks:?}");
+        }
+    }
+    assert!(reports(&mut host).iter().all(|&(_, block)| block));
 }
 
 proptest! {

@@ -335,4 +335,23 @@ mod tests {
             let _ = Compound::parse(&bytes[..cut.index(bytes.len())]);
         }
     }
+
+    /// [RFC 3550 sec A.2]: padding belongs to the last packet alone, and so not to the first.
+    #[test]
+    fn only_the_last_packet_is_padded() {
+        let mut report = Vec::new();
+        Compound { ssrc: 1, ..Compound::default() }.emit(&mut report);
+        // RR of 8 bytes, SDES of 12: a word of padding, of which the last byte counts 4, after either.
+        let padded = |at: usize, end: usize| {
+            let mut bytes = report[..end].to_vec();
+            bytes[at] |= 0x20;
+            bytes[at + 3] += 1;
+            bytes.extend([0, 0, 0, 4]);
+            bytes
+        };
+        assert!(Compound::parse(&report).is_some() && Compound::parse(&padded(8, report.len())).is_some());
+        assert_eq!(Compound::parse(&padded(0, 8)), None);
+        let first = [padded(0, 8), report[8..].to_vec()].concat();
+        assert_eq!(Compound::parse(&first), None);
+    }
 }
