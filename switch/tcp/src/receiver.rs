@@ -1,5 +1,5 @@
-//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018), ECN echo (RFC 3168, and
-//! DCTCP's of each mark, RFC 8257 section 3.2; a count of marks, RFC 9768).
+//! The receiving end: reassembly, acknowledgements now or delayed [RFC 5681 sec 4.2], SACK blocks (RFC 2018), ECN echo (RFC 3168, and
+//! DCTCP's of each mark, [RFC 8257 sec 3.2]; a count of marks, RFC 9768).
 //!
 //! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
 //! does not close its own direction.
@@ -47,7 +47,7 @@ pub struct Receiver {
     finished: bool,
     ts_recent: TsRecent,
     echo_congestion: bool,
-    /// Packets that arrived with a mark, from 5 on (r.cep of RFC 9768 section 3.2.1).
+    /// Packets that arrived with a mark, from 5 on (r.cep of [RFC 9768 sec 3.2.1]).
     marks: u64,
     /// Whether the last segment had one.
     marked: bool,
@@ -112,7 +112,7 @@ impl Receiver {
         };
         let end = start + len;
         if end > self.next + self.config.max_window {
-            // outside the window: RFC 9293 section 3.10.7.4, drop and acknowledge
+            // outside the window: [RFC 9293 sec 3.10.7.4], drop and acknowledge
             return self.acknowledge(now, out);
         }
         // a mark is ignored outside the window [RFC 3168 sec 6.1.5]; where marks are counted, that of a duplicate counts
@@ -156,7 +156,7 @@ impl Receiver {
             self.finished = true;
         }
         self.unacknowledged += u32::from(in_order);
-        // RFC 5681 section 4.2: at once when out of order, when a gap is filled, and for every second segment
+        // [RFC 5681 sec 4.2]: at once when out of order, when a gap is filled, and for every second segment
         let at_once = !self.config.delayed_ack || mark_changed || !in_order || had_gap || finished || self.unacknowledged >= 2;
         if at_once {
             self.acknowledge(now, out);
@@ -260,7 +260,7 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// RFC 2018 section 4: the block of the latest arrival first, then those reported before it.
+    /// [RFC 2018 sec 4]: the block of the latest arrival first, then those reported before it.
     fn sack_blocks(&mut self, irs: u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if self.out_of_order.is_empty() {
