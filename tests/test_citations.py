@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
-from tools.citations import check, grammar, rfc, sources
+from tools.citations import check, clauses, grammar, rfc, sources
 from tools.citations.grammar import Place
 
 KNOWN = sources.load()
@@ -184,3 +184,76 @@ def test_every_list_is_cited_or_of_a_paper() -> None:
             text = (probes.ROOT / where).read_text(encoding="utf-8", errors="replace")
             cited |= {citation.source for _, citation in grammar.citations(text, NAMES) if citation}
     assert {name for name in NAMES if name.startswith("RFC ")} <= cited
+
+
+def test_every_requirement_has_its_row() -> None:
+    """Each requirement of an RFC with a page in docs/clauses/ is covered by a row with a state, and the table of all pages is up to date."""
+    pages = clauses.pages(probes.ROOT, KNOWN)
+    words = clauses.identifiers(probes.ROOT)
+    faults = [str(fault) for page, source in pages for fault in clauses.faults(page, source, probes.ROOT, words)]
+    assert not faults, "\n".join(faults)
+    assert clauses.report(pages) == (probes.ROOT / clauses.PAGES / "README.md").read_text(encoding="utf-8"), (
+        "python -m tools.citations report"
+    )
+
+
+REQUIREMENTS = {"2/1": "MUST: A sender MUST wait", "2/2": "SHOULD: It SHOULD count", "3/1": "MUST: One"}
+SOURCE = sources.Source("RFC 9999", "", {"sec": {"1": "", "2": "", "3": ""}, "eq": {}, "fig": {}, "table": {}}, {}, REQUIREMENTS)
+HEAD = "# A page\n\n| clause | rule | state | where, and by what test |\n|---|---|---|---|\n"
+THREE = "| [RFC 9999 sec 3] | MUST one | met | `Place` |\n"
+
+
+def of_page(rows: str) -> tuple[clauses.Page, list[str]]:
+    page = clauses.page("docs/clauses/rfc9999.md", rows, SOURCE)
+    found = clauses.faults(page, SOURCE, probes.ROOT, frozenset(("Place", "test_a", "tools/citations/check.py", "check.py")))
+    return page, [str(fault) for fault in found]
+
+
+def test_requirements_by_name() -> None:
+    page, faults = of_page(
+        HEAD
+        + "| [RFC 9999 sec 2] 2/1 | wait | met | `test_a` (`check.py`) |\n"
+        + "| [RFC 9999 sec 1, 2] 2/1 to 2/2 | wait, count | met in part | counts late |\n"
+        + THREE
+    )
+    assert faults == []
+    assert clauses.covers(page, SOURCE) == ({"2/1": "met in part", "2/2": "met in part", "3/1": "met"}, set())
+    assert clauses.report([(page, SOURCE)]).endswith("| [A page](rfc9999.md) | 3 | 1 | 2 | 0 | 0 | 0 | 0 |\n")
+
+
+def test_a_section_without_names_has_as_many_rows() -> None:
+    page, faults = of_page(HEAD + "| [RFC 9999 sec 2] | it MUST wait; SHOULD count | not met | no clock |\n" + THREE)
+    assert faults == []
+    assert clauses.covers(page, SOURCE) == ({"3/1": "met"}, {"2"})
+    assert clauses.report([(page, SOURCE)]).endswith("| [A page](rfc9999.md) | 3 | 1 | 0 | 0 | 0 | 0 | 2 |\n")
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (
+            "| [RFC 9999 sec 2] 2/1 | wait | met | `test_a` |\n",
+            "md:5: RFC 9999 2/2 is not covered (SHOULD: It SHOULD count ...): no row of section 2 names it",
+        ),
+        (
+            "| [RFC 9999 sec 2] | wait | met | `test_a` |\n",
+            "md:5: RFC 9999 2/1 is not covered (MUST: A sender MUST wait ...): section 2 has 2 requirements",
+        ),
+        ("| [RFC 9999 sec 2] 2/1, 2/2, 2/3 | wait | met | `test_a` |\n", "RFC 9999 has no requirement 2/3"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2, 3/1 | wait | met | `test_a` |\n", "3/1 is of section 3, which the row does not cite"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | done | `test_a` |\n", "'done' is not a state"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | not met |  |\n", "'not met' without a reason"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met |  |\n", "'met' without a test or a file"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met | it is so |\n", "'met' names no test, file or identifier that exists"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met | `test_gone`, `gone.py` |\n", "'met' names no test, file or identifier that exists"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | a|b | met | `test_a` |\n", "5 cells instead of 4"),
+    ],
+)
+def test_what_is_wrong_with_a_row(rows: str, fault: str) -> None:
+    _, faults = of_page(HEAD + rows + THREE)
+    assert any(fault in one for one in faults), faults
+
+
+def test_other_tables_of_clauses_are_faults() -> None:
+    _, faults = of_page("# A page\n\n| section | clause | state |\n|---|---|---|\n| 2 | wait | met |\n\n" + HEAD + THREE)
+    assert faults[0].startswith("docs/clauses/rfc9999.md:3: a table of clauses has the columns")

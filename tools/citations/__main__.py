@@ -7,12 +7,12 @@ import os
 import sys
 from pathlib import Path
 
-from tools.citations import check, grammar, rfc, sources
+from tools.citations import check, clauses, grammar, rfc, sources
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = Path(os.environ.get("FAIRLANE_RFC_TEXTS", ROOT.parent / "shared" / "rfc"))
-LOWER_CASE = frozenset(("RFC 7928", "RFC 8867", "RFC 8868", "RFC 8869"))
-"""RFCs that do not write "must" and "should" in capitals, or not everywhere: small letters count as requirements, too."""
+LOWER_CASE = {"RFC 7928": ("1", "13"), "RFC 8867": ("1",), "RFC 8868": ("1",), "RFC 8869": ("1",)}
+"""RFCs that do not write "must" and "should" in capitals: small letters count as requirements, too, but not in these sections."""
 
 
 def cited(root: Path) -> list[str]:
@@ -40,7 +40,7 @@ def regenerate(root: Path, texts: Path) -> list[str]:
             continue
         has_page = (root / "docs" / "clauses" / f"rfc{name[4:]}.md").is_file()
         text = (texts / file).read_text(encoding="utf-8", errors="replace")
-        found = rfc.contents(text, keep_requirements=has_page, lower_case=name in LOWER_CASE)
+        found = rfc.contents(text, keep_requirements=has_page, lower_case=name in LOWER_CASE, without=LOWER_CASE.get(name, ()))
         path.write_text(sources.written(name, found, file), encoding="utf-8")
     wanted = {sources.file_of(name) for name in cited(root)}
     for path in sources.FOLDER.glob("rfc*.toml"):
@@ -51,7 +51,7 @@ def regenerate(root: Path, texts: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.citations", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=("check", "regenerate"), default="check")
+    parser.add_argument("command", nargs="?", choices=("check", "regenerate", "report"), default="check")
     parser.add_argument("files", nargs="*", help="some files only")
     parser.add_argument("--texts", type=Path, default=TEXTS, help="folder of RFC texts, rfc8298.txt")
     options = parser.parse_args()
@@ -59,7 +59,17 @@ def main() -> int:
         missing = regenerate(ROOT, options.texts)
         print("\n".join(missing), end="\n" if missing else "", file=sys.stderr)
         return 2 if missing else 0
+    pages = clauses.pages(ROOT, sources.load())
+    if options.command == "report":
+        (ROOT / clauses.PAGES / "README.md").write_text(clauses.report(pages), encoding="utf-8")
     count, faults = check.tree(ROOT, options.files)
+    words = clauses.identifiers(ROOT)
+    faults += [
+        fault
+        for page, source in pages
+        for fault in clauses.faults(page, source, ROOT, words)
+        if page.path in (options.files or [page.path])
+    ]
     for fault in faults:
         print(fault)
     print(f"{count} citations, {len(faults)} faults")

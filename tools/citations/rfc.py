@@ -13,7 +13,7 @@ _STEP = re.compile(
     r" +(?:\(([0-9]{1,2}(?:\.[0-9]{1,2}|\.?[a-z])?|[A-Z](?:\.[0-9]+)?|[a-z])\)|([0-9]{1,2}|[A-Za-z]|R[0-9])[.)]|Step ([0-9]{1,2})[:.]) +\S"
 )
 _WORDS = r"MUST NOT|MUST|SHALL NOT|SHALL|REQUIRED|SHOULD NOT|SHOULD|NOT RECOMMENDED|RECOMMENDED"
-_LOWER = r"must not|must|shall not|shall|should not|should|not recommended|recommended"
+_LOWER = r"must not|must|shall not|shall|should not|should(?! (?:also )?be (?:noted|aware))|not recommended|recommended"
 
 
 @dataclass
@@ -32,11 +32,18 @@ class Contents:
 def lines(text: str) -> list[str]:
     """The text without page feet and heads, and without a second empty line."""
     kept: list[str] = []
+    new_page = False
     for line in text.replace("\f", "").replace("\r", "").replace("\ufeff", "").split("\n"):
         line = line.rstrip()
-        if _PAGE.search(line) or (not line and kept and not kept[-1]):
-            continue
-        kept.append(line)
+        if _PAGE.search(line):
+            new_page = True
+        elif line or not kept or kept[-1]:
+            if line:
+                # a sentence goes on over the page's end
+                if new_page and len(kept) > 1 and line.lstrip()[0].islower() and kept[-2][-1:] not in (".", ":", ";", ""):
+                    kept.pop()
+                new_page = False
+            kept.append(line)
     return kept
 
 
@@ -88,8 +95,9 @@ def sections(text: str) -> list[tuple[str, str, list[str]]]:
     return found
 
 
-def contents(text: str, *, keep_requirements: bool = False, lower_case: bool = False) -> Contents:
-    """What there is. lower_case: "must" and "should" in small letters count as requirements, too, as in an RFC that does not use RFC 2119's."""
+def contents(text: str, *, keep_requirements: bool = False, lower_case: bool = False, without: tuple[str, ...] = ()) -> Contents:
+    """What there is. lower_case: "must" and "should" in small letters count as requirements, too, as in an RFC that does not use RFC 2119's.
+    without: sections that have no requirements of their own: introductions, summaries."""
     result = Contents(title=_title(text))
     for number, title, body in sections(text):
         result.sec[number] = title
@@ -109,7 +117,7 @@ def contents(text: str, *, keep_requirements: bool = False, lower_case: bool = F
                     steps.append(label)
         if steps and not title.lower().endswith(("references", "addresses")):
             result.step[number] = steps
-        if keep_requirements:
+        if keep_requirements and number.split(".")[0] not in without:
             result.requirements |= _requirements(number, body, lower_case)
     return result
 
@@ -144,7 +152,7 @@ def _requirements(section: str, body: list[str], lower_case: bool) -> dict[str, 
     """The section's requirements by number: the sentence's strictest words and its first ones."""
     found: dict[str, str] = {}
     word = re.compile(rf"\b({_WORDS}{'|' + _LOWER if lower_case else ''})\b")
-    for sentence in _sentences(body):
+    for sentence in _sentences([line for line in body if not re.match(r" *[+|]", line)]):
         if "RFC2119" in sentence or "RFC 2119" in sentence or "BCP 14" in sentence or "key words" in sentence.lower():
             continue
         words = list(dict.fromkeys(match[1].upper() for match in word.finditer(sentence)))
