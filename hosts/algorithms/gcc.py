@@ -18,7 +18,8 @@ than 2 % is lost and falls by half of the loss above 10 % [GCC sec 6].
 The draft compares m(i) with a threshold of 12.5 ms, which a group of 5 ms hardly ever reaches; as in libwebrtc, m counts as many times as
 there were groups, 60 at most.
 
-The receiver only says when each packet arrived; both controllers stand at the sender, as in libwebrtc since 2016. Marks are not used.
+The receiver only says when each packet arrived; both controllers stand at the sender, the first of the draft's two ways [GCC sec 3]. Marks are
+not used. docs/clauses/gcc.md says clause by clause what of the draft is met.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ from fairlane.hosts.algorithms.base import (
 from fairlane.hosts.algorithms.packet_feedback import FeedbackWindow, measured_delay_s
 
 UPDATE_TIMER = "gcc.update"
+RESOLUTION_MS = 1e-6
+"""Delays that differ by less are the same: clocks have nanoseconds."""
 MOST_STEP_MS = 1e4
 """Steps of time and of delay beyond it count as this: a clock that leaps, a forged packet."""
 
@@ -75,7 +78,7 @@ NEXT_STATE: dict[tuple[State, Use], State] = {
     (State.INCREASE, Use.NORMAL): State.INCREASE,
     (State.DECREASE, Use.NORMAL): State.HOLD,
 }
-"""[GCC sec 5.5], its table."""
+"""The table of [GCC sec 5.5]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class GccParameters:
     """Lowest and first rate; of a link that is slower, the link's. RFC 8867's."""
 
     burst_s: float = 0.005
-    """burst_time [GCC sec 5.2]."""
+    """burst_time [GCC sec 5.6]."""
 
     noise: float = 1e-3
     """q, in ms^2 [GCC sec 5.3]."""
@@ -128,7 +131,7 @@ class GccParameters:
     """How often the rate is updated. The draft lets feedback set it."""
 
     loss_interval_s: float = 1.0
-    """Time between updates of the loss-based rate: RTCP reports in the draft."""
+    """Time between updates of the loss-based rate: RTCP reports [GCC sec 3], not each packet's feedback, by which it would grow 5 % a packet."""
 
     low_loss: float = 0.02
     high_loss: float = 0.10
@@ -167,8 +170,8 @@ class DelayGrowth:
         alpha = (1 - p.chi) ** (30 / (1000 * f_max))  # [GCC sec 5.3]
         z = d_ms - self.m
         limit = 3 * sqrt(self.variance)
-        z = clamp(z, -limit, limit) if abs(z) > limit else z  # outliers count as three deviations
-        self.variance = max(alpha * self.variance + (1 - alpha) * z * z, 1.0)
+        noise = clamp(z, -limit, limit)  # an outlier is three deviations to the variance, and itself to m [GCC sec 5.3]
+        self.variance = max(alpha * self.variance + (1 - alpha) * noise * noise, 1.0)
         k = (self.e + p.noise) / (self.variance + self.e + p.noise)
         self.m += z * k
         self.e = (1 - k) * (self.e + p.noise)
@@ -190,7 +193,7 @@ class Detector:
         use = Use.NORMAL
         if m_ms > self.threshold_ms:
             if self._over_since_ms is None or at_ms < self._over_since_ms:
-                self._over_since_ms = at_ms - gap_ms / 2
+                self._over_since_ms = at_ms
             if at_ms - self._over_since_ms >= 1000 * p.overuse_s and m_ms >= self._before:
                 use = Use.OVER
         else:
@@ -220,7 +223,7 @@ def loss_based_bps(p: GccParameters, rate_bps: float, loss: float) -> float:
 
 
 class GccSender(Sender):
-    """Both controllers [GCC sec 5, 6]."""
+    """Both controllers [GCC sec 5], [GCC sec 6]."""
 
     interests = Interests(acks=AckDetail.EVERY, loss_distance_packets=3)
 
@@ -290,14 +293,17 @@ class GccSender(Sender):
         return (SetRate(self.rate_bps), note, self._plan(now_s))
 
     def _packet(self, left_ms: float, arrived_ms: float) -> None:
-        """A packet joins its group, or begins the next one [GCC sec 5.2]."""
+        """A packet joins its group, or begins the next one: it left within burst_time, or arrived within burst_time and sooner after
+        the group than it left [GCC sec 5.2]."""
+        burst_ms = 1000 * self.parameters.burst_s
+        apart_ms = arrived_ms - self._group[2] if self._group is not None else 0.0
         if self._group is None:
             self._group = (left_ms, left_ms, arrived_ms)
         elif left_ms < self._group[0] - MOST_STEP_MS:  # a clock that went back
             self._group, self._last = (left_ms, left_ms, arrived_ms), None
         elif left_ms < self._group[0]:
             return  # out of order: of a group that is closed
-        elif left_ms - self._group[0] <= 1000 * self.parameters.burst_s:
+        elif left_ms - self._group[0] <= burst_ms or (apart_ms < burst_ms and apart_ms - (left_ms - self._group[1]) < -RESOLUTION_MS):
             self._group = (self._group[0], max(left_ms, self._group[1]), max(arrived_ms, self._group[2]))
         else:
             self._close()
@@ -328,6 +334,7 @@ class GccSender(Sender):
         if self.state is State.DECREASE:
             self._remember(received_bps)
             self.delay_based_bps = self._limited(min(self.delay_based_bps, p.beta * received_bps))  # A_hat = beta R_hat [GCC sec 5.5]
+            # As_hat follows A_hat, too [GCC sec 6]; how is open
             self.loss_based_bps = min(self.loss_based_bps, max(received_bps, self.delay_based_bps))
         elif self.state is State.INCREASE:
             if self._near(received_bps):
@@ -335,7 +342,7 @@ class GccSender(Sender):
             else:
                 rate_bps = self.delay_based_bps * 1.08 ** min(elapsed_s, 1.0)  # eta [GCC sec 5.5]
             if received_bps > 0.0:
-                rate_bps = min(rate_bps, max(1.5 * received_bps, self.delay_based_bps))  # A_hat < 1.5 R_hat [GCC sec 5.5]
+                rate_bps = min(rate_bps, 1.5 * received_bps)  # A_hat < 1.5 R_hat [GCC sec 5.5]
             self.delay_based_bps = self._limited(rate_bps)
 
     def _near(self, received_bps: float) -> bool:

@@ -59,10 +59,12 @@ def test_kalman_filter() -> None:
     assert (growth.variance, growth.e) == (pytest.approx(variance), pytest.approx((1 - k) * 0.101))
 
 
-def test_outliers_count_as_three_deviations() -> None:
+def test_an_outlier_is_three_deviations_to_the_variance_and_itself_to_m() -> None:
+    """[GCC sec 5.3]: var = 0.99699 + 0.00301 x 3^2 = 1.02408, whether z is 3 or 500; k = 0.101 / 1.12508 = 0.08977, and m = 500 k = 44.886."""
     growth, same = DelayGrowth(P), DelayGrowth(P)
     growth.take(500.0, 10.0), same.take(3.0, 10.0)
-    assert (growth.m, growth.variance) == (same.m, same.variance)
+    assert growth.variance == same.variance == pytest.approx(1.02408, abs=1e-5)
+    assert (growth.m, same.m) == (pytest.approx(44.886, abs=1e-2), pytest.approx(0.26932, abs=1e-5))
 
 
 def test_growth_of_a_steady_slope_is_the_slope() -> None:
@@ -82,8 +84,9 @@ def test_threshold_follows_slowly_down_and_fast_up() -> None:
 
 def test_overuse_lasts_ten_ms_and_does_not_fall() -> None:
     detector = Detector(replace(P, gain_up=1e-9))
-    assert detector.take(20.0, 8.0, 100.0) is Use.NORMAL  # since 96 ms
-    assert detector.take(20.0, 8.0, 108.0) is Use.OVER
+    assert detector.take(20.0, 8.0, 100.0) is Use.NORMAL  # detected
+    assert detector.take(20.0, 8.0, 108.0) is Use.NORMAL  # for 8 ms
+    assert detector.take(20.0, 8.0, 110.0) is Use.OVER  # for 10 ms [GCC sec 5.4]
     assert detector.take(19.0, 8.0, 116.0) is Use.NORMAL  # m falls
     assert detector.take(-20.0, 8.0, 124.0) is Use.UNDER
     assert detector.take(0.0, 8.0, 132.0) is Use.NORMAL
@@ -100,19 +103,32 @@ def test_packets_within_five_ms_are_a_group() -> None:
     assert sender.growth.m == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize(("arrives_ms", "groups"), [((50.0, 70.0, 74.0), 1), ((50.0, 70.0, 76.0), 2), ((50.0, 60.0, 62.0), 1)])
+def test_packets_that_arrive_in_a_burst_are_a_group(arrives_ms: tuple[float, ...], groups: int) -> None:
+    """[GCC sec 5.2]: packets leave 10 ms apart. One that arrives 4 ms after the group, sooner than it left (d = -6), joins it; 6 ms after, it does
+    not. `groups`: closed ones behind the first, once a fourth packet came."""
+    sender = GccSender()
+    sender.on_start(0.0, RNG)
+    for n, arrived_ms in enumerate((*arrives_ms, 1000.0)):
+        left_s = 1.0 + 0.01 * n
+        sender.on_ack(left_s + 0.1, Ack(n, 0.1, 1, PATH, arrived_ms / 1000 - 0.01 * n), RNG)
+    assert sender._groups == groups
+
+
 # -------------------------------------------------------------------------------------------------------------- rate controllers
 
 
 def test_states() -> None:
-    """The table of section 5.5."""
+    """The table of [GCC sec 5.5]."""
     assert [NEXT_STATE[s, Use.OVER] for s in State] == [State.DECREASE] * 3
     assert [NEXT_STATE[s, Use.UNDER] for s in State] == [State.HOLD] * 3
     assert [NEXT_STATE[s, Use.NORMAL] for s in (State.HOLD, State.INCREASE, State.DECREASE)] == [State.INCREASE, State.INCREASE, State.HOLD]
 
 
 def test_increase_is_8_percent_a_second_and_at_most_one_and_a_half_of_what_arrives() -> None:
-    """50 packets in 500 ms are 800 kb/s. 300 kb/s x 1.08^0.5; 1.199 Mb/s x 1.08^0.5 is more than 1.2 Mb/s, and becomes 1.2."""
-    for rate, expected in ((300e3, 300e3 * 1.08**0.5), (1.199e6, 1.2e6)):
+    """50 packets in 500 ms are 800 kb/s. 300 kb/s x 1.08^0.5; 1.199 Mb/s x 1.08^0.5 is more than 1.2 Mb/s, and becomes 1.2; so does 1.4 Mb/s, of
+    a sender whose application makes less [GCC sec 5.5]."""
+    for rate, expected in ((300e3, 300e3 * 1.08**0.5), (1.199e6, 1.2e6), (1.4e6, 1.2e6)):
         sender = GccSender()
         sender.on_start(0.0, RNG)
         sender.delay_based_bps = rate
