@@ -272,6 +272,8 @@ class MulticastControl:
             raise IgmpError(Reason.NOT_A_HOST_PORT, f"port {number} of {switch} leads to a switch")
         if message.kind is Kind.QUERY:
             raise IgmpError(Reason.QUERY, f"from port {number} of {switch}")
+        if message.kind is Kind.REPORT and message.source == 0:
+            return  # a host without an address yet, or one that reports for others [RFC 4541 sec 2.1.1]
         source = IPv4Address(message.source)
         best = max(
             (r for r in self._switches[switch].routes if source in IPv4Network(r.prefix)),

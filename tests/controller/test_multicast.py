@@ -328,6 +328,17 @@ def test_what_is_forged_is_counted_and_changes_nothing(p4info):
     run.check(set())
 
 
+def test_a_report_from_no_address_is_a_join_and_a_leave_is_not(p4info):
+    """Reports "must not be rejected because the source IP address is set to 0.0.0.0" [RFC 4541 sec 2.1.1]."""
+    net = network([0], [1, 1])
+    run = Run(net, p4info)
+    switch, port = host = net.hosts[1]
+    for kind in (Kind.REPORT, Kind.LEAVE):
+        run.apply(run.control.on_packet_in(0.0, switch, run.packet(switch, port, igmp.build(kind, GROUPS[0], 0, 2))))
+    assert run.control.errors == {Reason.UNKNOWN_SOURCE: 1}
+    run.check({(host, GROUPS[0])})
+
+
 def test_one_host_cannot_fill_the_tables(p4info):
     net = network([0], [1, 1], igmp_config=Igmp(max_groups_per_port=3))
     run = Run(net, p4info)
