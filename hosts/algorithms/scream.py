@@ -1,4 +1,4 @@
-"""SCReAM, Self-Clocked Rate Adaptation for Multimedia: RFC 8298, its first version. (The second, draft-johansson-ccwg-scream-bis, has
+"""SCReAM, Self-Clocked Rate Adaptation for Multimedia: RFC 8298, its first version. (The second, draft-johansson-ccwg-rfc8298bis-screamv2, has
 another window and another media rate.)
 
 A window as LEDBAT's limits the bytes in flight: with each acknowledgement

@@ -231,6 +231,19 @@ def test_calm_for_five_seconds_resumes_fast_increase() -> None:
     assert sender.fast_increase
 
 
+def test_a_loss_begins_the_five_seconds_again() -> None:
+    """T_RESUME_FAST_INCREASE is the "time span until fast increase mode can be resumed" [RFC 8298 sec 4.1.1.1]: a loss at 4 s, and it
+    resumes at 9 s, although the trend was small all the time."""
+    sender = started(fast_increase=False)
+    for n in range(1, 180):
+        acked(sender, 0.05 * n, n, flight=1)
+        if n == 80:
+            assert lost(sender, 4.0, n)
+    assert sender.trend == 0.0 and not sender.fast_increase
+    acked(sender, 9.0, 180, flight=1)
+    assert sender.fast_increase
+
+
 # ----------------------------------------------------------------------------------------------------------------- media rate
 
 
