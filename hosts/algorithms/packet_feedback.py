@@ -25,16 +25,19 @@ def measured_delay_s(ack: Ack) -> float | None:
 
 
 class BaseDelay:
-    """The smallest one-way delay of the last `minutes`, kept as a minimum for each minute [RFC 6817 sec 2.4.2, A.2], so that a
-    path that became longer, or a clock that runs at another speed, is forgotten in the end."""
+    """The smallest one-way delay of the last `minutes`, kept as a minimum for each minute [RFC 6817 sec 2.4.2], so that a path that became
+    longer, or a clock that runs at another speed [RFC 6817 sec A.2], is forgotten in the end. Minutes without a delay count, too."""
 
     def __init__(self, minutes: int = 10, minute_s: float = 60.0) -> None:
         self.minute_s = minute_s
-        self._minima: deque[tuple[float, float]] = deque(maxlen=max(1, minutes))
+        self._history_s = max(1, minutes) * minute_s
+        self._minima: deque[tuple[float, float]] = deque()
         """(When the minute began, smallest delay in it.)"""
 
     def queueing_s(self, now_s: float, delay_s: float) -> float:
         """Takes a delay in; how far it is above the smallest, 0 or more, in seconds."""
+        while self._minima and now_s - self._minima[0][0] >= self._history_s:
+            self._minima.popleft()
         if not self._minima or now_s - self._minima[-1][0] >= self.minute_s:
             self._minima.append((now_s, delay_s))
         elif delay_s < self._minima[-1][1]:

@@ -36,6 +36,14 @@ def test_a_longer_path_is_believed_after_as_many_minutes() -> None:
     assert [base.queueing_s(60.0 * n, 0.09) for n in (1, 2, 3)] == pytest.approx([0.04, 0.04, 0.0])
 
 
+def test_an_idle_time_of_the_history_begins_anew() -> None:
+    """Idle for BASE_HISTORY minutes, "measurement begins anew" [RFC 6817 sec 2.4.2]: 50 ms, and 90 ms after 9 and after 11 minutes."""
+    for minutes, queueing_s in ((9, 0.04), (11, 0.0)):
+        base = BaseDelay()
+        base.queueing_s(0.0, 0.05)
+        assert base.queueing_s(60.0 * minutes, 0.09) == pytest.approx(queueing_s)
+
+
 def test_the_rate_is_what_arrived_over_the_whole_window() -> None:
     """[RFC 8698 sec 5.1.3]: 3 packets of 1000 bytes, 8 ms apart, in 500 ms are 48 kb/s, and not the 1 Mb/s of their distance."""
     window = FeedbackWindow(0.5)
