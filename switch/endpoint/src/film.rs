@@ -15,7 +15,8 @@ use crate::Nanos;
 pub(crate) const TELL_PERIOD: Nanos = 20_000_000;
 /// No new rate is taken for so long after the last transition: tau_v [RFC 8593 sec 5], [RFC 8593 sec 5.1].
 const REACTION: Nanos = 200_000_000;
-/// A change of the rate by more than this part is abrupt, and a transient follows it. Open in RFC 8593; its authors' code has it (cisco/syncodecs).
+/// A change of the rate by more than this part is abrupt, and a transient follows it. Open in [RFC 8593 sec 5.2]; its authors' statistical model has it
+/// (cisco/syncodecs). The 10 % of [RFC 8593 sec 7] is of their hybrid model.
 const ABRUPT: f64 = 0.5;
 /// The size of a transient's first frame over a mean frame's: K_B / B_0 [RFC 8593 sec 5].
 const BURST_FRAME: f64 = 13.5 / 4.17;
