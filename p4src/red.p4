@@ -15,7 +15,7 @@
 //   p_b = max_p (avg - min) / (max - min)     as slope (avg - min), slope = max_p / (max - min) from the controller: 2^-32
 //   drop if R < p_b / (1 - count p_b)         as R (1 - count p_b) < p_b, R uniform in [0, 1) with 32 bits: exact in p_b
 //
-// Where RED_ECN is defined, a port may mark instead [RFC 3168 sec 7]: between the thresholds a packet that RED picks gets
+// Where RED_ECN is defined, a port may mark instead [RFC 3168 sec 5, 7]: between the thresholds a packet that RED picks gets
 // "congestion experienced" if its transport is ECN-capable. From the maximum on RED drops it like any other.
 
 // Bits behind the binary point. Parameters carry theirs into P4Info; tests hold controller/red.py against it.

@@ -25,7 +25,7 @@ impl Dctcp {
         Dctcp { alpha: 1.0, window_end: 0, acked: 0, marked: 0 }
     }
 
-    /// An ACK of `acked` new octets, up to the stream offset `ack`; `echo` is its ECE [RFC 8257 sec 3.3], steps 1 to 8.
+    /// An ACK of `acked` new octets, up to the stream offset `ack`; `echo` is its ECE [RFC 8257 sec 3.3 step 1 to 8].
     pub fn on_ack(&mut self, core: &Core, ack: u64, acked: u64, echo: bool) {
         self.acked += acked;
         if echo {
