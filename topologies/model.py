@@ -54,7 +54,7 @@ class Red:
 
     minimum, maximum: in [0, 1], minimum < maximum. max_p: drop probability just below the maximum, in (0, 1].
     weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time. ecn: between the
-    thresholds, packets of an ECN-capable transport are marked instead of dropped [RFC 3168 sec 7]. The defaults: the maximum three times
+    thresholds, packets of an ECN-capable transport are marked instead of dropped [RFC 3168 sec 5, 7]. The defaults: the maximum three times
     the minimum, as Floyd advises, and their paper's weight.
     """
 

@@ -31,6 +31,7 @@ def regenerate(root: Path, texts: Path) -> list[str]:
     if not texts.is_dir():
         return [f"{texts}: no such folder; give the folder of RFC texts (rfc8298.txt) by --texts or FAIRLANE_RFC_TEXTS"]
     missing = []
+    paged = {source.name for _, source in clauses.pages(root, {name: clauses.unlisted(name) for name in cited(root)})}
     for name in cited(root):
         path, file = sources.file_of(name), f"rfc{name[4:]}.txt"
         if path.exists() and not sources.is_written(path):
@@ -38,7 +39,7 @@ def regenerate(root: Path, texts: Path) -> list[str]:
         if not (texts / file).is_file():
             missing.append(f"{name}: no {texts / file}; put it there, or write tools/citations/sources/{path.name} by hand")
             continue
-        has_page = (root / "docs" / "clauses" / f"rfc{name[4:]}.md").is_file()
+        has_page = name in paged
         text = (texts / file).read_text(encoding="utf-8", errors="replace")
         found = rfc.contents(text, keep_requirements=has_page, lower_case=name in LOWER_CASE, without=LOWER_CASE.get(name, ()))
         path.write_text(sources.written(name, found, file), encoding="utf-8")

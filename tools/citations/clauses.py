@@ -1,12 +1,13 @@
 """The clause pages, docs/clauses/rfcN.md: each requirement of the RFC is covered by a row that says whether it is met.
 
-A row of a page, in tables with just these columns:
+A row of a page, in tables with these columns, and others between them:
 
     | clause | rule | state | where, and by what test |
     | [RFC 6675 sec 5] 5/5, 5/6 | (A) MUST end recovery; SHOULD NOT clear the scoreboard | met | `a_test`; `Scoreboard::advance` |
 
 5/5 is the fifth requirement of section 5 in tools/citations/sources/rfc6675.toml: a sentence with MUST, SHOULD, ... A section's rows name the requirements
-that they cover. A section in which no row names any passes if it has as many rows, or key words in its rules, as requirements; the report counts those apart.
+that they cover. A section in which no row names any passes if it has as many rows, or key words in its rules, as requirements; the report counts those apart. One row that is
+`not applicable` covers its whole sections, and the sections below them that have no row.
 A row is `met` only where it names a test, a file or an identifier that exists, or refers to one above; all other states give a reason.
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from tools.citations import check, grammar
 from tools.citations.check import Fault
 from tools.citations.grammar import KINDS
-from tools.citations.sources import FOLDER, Source
+from tools.citations.sources import Source
 
 PAGES = "docs/clauses"
 COLUMNS = ("clause", "rule", "state", "where, and by what test")
@@ -82,14 +83,15 @@ def page(path: str, text: str, source: Source) -> Page:
         now = cells(line)
         if header is None:
             header = now
-            if tuple(header) != COLUMNS and "state" in header:
+            if "state" in header and not _is_clauses(header):
                 found.faults.append(Fault(path, number, f"a table of clauses has the columns | {' | '.join(COLUMNS)} |"))
             continue
-        if tuple(header) != COLUMNS or set(line) <= set("|-: "):
+        if not _is_clauses(header) or set(line) <= set("|-: "):
             continue
-        if len(now) != len(COLUMNS):
-            found.faults.append(Fault(path, number, f"{len(now)} cells instead of {len(COLUMNS)}; write a bar within a cell as \\|"))
+        if len(now) != len(header):
+            found.faults.append(Fault(path, number, f"{len(now)} cells instead of {len(header)}; write a bar within a cell as \\|"))
             continue
+        now = [now[header.index(column)] for column in COLUMNS]
         sections: list[str] = []
         for _, citation in grammar.citations(now[0], frozenset((source.name,))):
             if citation and citation.source == source.name:
@@ -98,6 +100,10 @@ def page(path: str, text: str, source: Source) -> Page:
                         sections += _between(source, place.first, place.last)
         found.rows.append(Row(number, tuple(sections), tuple(_expanded(re.sub(r"\[[^\]]*\]", "", now[0]))), now[1], now[2], now[3]))
     return found
+
+
+def _is_clauses(header: list[str]) -> bool:
+    return [column for column in header if column in COLUMNS] == list(COLUMNS)
 
 
 def _between(source: Source, first: str, last: str) -> list[str]:
@@ -155,7 +161,7 @@ def _count(source: Source, section: str) -> int:
 
 
 def covers(read: Page, source: Source) -> tuple[dict[str, str], set[str]]:
-    """The state of each requirement that rows cover by name, or alone in a section, the worst of several; and the sections without names that suffice."""
+    """The state of each requirement that rows cover, the worst of several; and the sections whose rows suffice without names."""
     rank = {state: at for at, state in enumerate(("not met", "met in part", "met otherwise", "met", "not applicable"))}
     covered: dict[str, str] = {}
     unnamed: set[str] = set()
@@ -164,15 +170,29 @@ def covers(read: Page, source: Source) -> tuple[dict[str, str], set[str]]:
             if number not in covered or rank.get(row.state, 0) < rank.get(covered[number], 0):
                 covered[number] = row.state
     for section in dict.fromkeys(number.partition("/")[0] for number in source.requirements):
-        rows = [row for row in read.rows if section in row.sections]
-        if not rows or any(number.partition("/")[0] == section for row in rows for number in row.ids):
+        numbers = [number for number in source.requirements if number.partition("/")[0] == section]
+        rows = _rows(read, section)
+        if not rows or any(number in row.ids for row in rows for number in numbers):
             continue
-        count = _count(source, section)
-        if count == 1 and len(rows) == 1:
-            covered[f"{section}/1"] = rows[0].state
-        elif sum(max(1, len(_WORDS.findall(row.rule))) for row in rows) >= count:
+        if all(row.state == "not applicable" for row in rows):
+            covered |= dict.fromkeys(numbers, "not applicable")
+        elif not any(section in row.sections for row in rows):
+            continue
+        elif len(numbers) == 1 and len(rows) == 1:
+            covered[numbers[0]] = rows[0].state
+        elif sum(max(1, len(_WORDS.findall(row.rule))) for row in rows) >= len(numbers):
             unnamed.add(section)
     return covered, unnamed
+
+
+def _rows(read: Page, section: str) -> list[Row]:
+    """The rows of a section; without any, those of the section above it."""
+    while section:
+        rows = [row for row in read.rows if section in row.sections]
+        if rows:
+            return rows
+        section = section.rpartition(".")[0]
+    return []
 
 
 def identifiers(root: Path) -> frozenset[str]:
@@ -183,22 +203,27 @@ def identifiers(root: Path) -> frozenset[str]:
     return frozenset(re.findall(r"[\w-]+", "\n".join(texts))) | frozenset(re.findall(r"\w+", "\n".join(texts))) | frozenset(ends)
 
 
+def unlisted(name: str) -> Source:
+    """A source of which no list is known."""
+    return Source(name, "", {kind: {} for kind in KINDS}, {})
+
+
 def pages(root: Path, known: dict[str, Source]) -> list[tuple[Page, Source]]:
-    """All clause pages with their sources: rfc6675.md and the source whose list has that name."""
-    by_file = {path.stem: name for path in FOLDER.glob("*.toml") for name in known if path.stem == re.sub(r"[^a-z0-9]", "", name.lower())}
+    """All clause pages with their sources: the one that most of their clauses cite."""
     found = []
     for path in sorted((root / PAGES).glob("*.md"), key=lambda path: (not path.stem.startswith("rfc"), len(path.stem), path.stem)):
-        if path.name != "README.md":
-            source = known[by_file[path.stem]] if path.stem in by_file else Source(path.stem, "", {kind: {} for kind in KINDS}, {})
-            found.append((page(f"{PAGES}/{path.name}", path.read_text(encoding="utf-8"), source), source))
-            if path.stem not in by_file:
-                found[-1][0].faults.append(
-                    Fault(
-                        found[-1][0].path,
-                        1,
-                        f"no list tools/citations/sources/{path.stem}.toml; `python -m tools.citations regenerate` writes an RFC's",
-                    )
-                )
+        if path.name == "README.md":
+            continue
+        text = path.read_text(encoding="utf-8")
+        clauses = "\n".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| ["))
+        cited = Counter(citation.source for _, citation in grammar.citations(clauses, frozenset(known)) if citation)
+        name = max(cited, key=lambda name: cited[name], default="")
+        read = page(f"{PAGES}/{path.name}", text, known.get(name) or unlisted(name))
+        if name not in known:
+            read.faults.append(
+                Fault(read.path, 1, f"no list of {name or 'its source'}: `python -m tools.citations regenerate` writes those of RFCs")
+            )
+        found.append((read, known.get(name) or unlisted(name)))
     return found
 
 
