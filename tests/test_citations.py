@@ -243,15 +243,23 @@ def test_a_section_without_names_has_as_many_rows() -> None:
         ("| [RFC 9999 sec 2] 2/1, 2/2, 3/1 | wait | met | `test_a` |\n", "3/1 is of section 3, which the row does not cite"),
         ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | done | `test_a` |\n", "'done' is not a state"),
         ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | not met |  |\n", "'not met' without a reason"),
-        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met |  |\n", "'met' without a test or a file"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met |  |\n", "'met' without a test, a file or a name"),
         ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met | it is so |\n", "'met' names no test, file or identifier that exists"),
-        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met | `test_gone`, `gone.py` |\n", "'met' names no test, file or identifier that exists"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met | `test_a`, `test_gone` |\n", "`test_gone` does not exist"),
+        ("| [RFC 9999 sec 2] 2/1, 2/2 | wait | met in part | `test_a`, `gone.py` |\n", "`gone.py` does not exist"),
         ("| [RFC 9999 sec 2] 2/1, 2/2 | a|b | met | `test_a` |\n", "5 cells instead of 4"),
     ],
 )
 def test_what_is_wrong_with_a_row(rows: str, fault: str) -> None:
     _, faults = of_page(HEAD + rows + THREE)
     assert any(fault in one for one in faults), faults
+
+
+def test_the_file_of_a_page() -> None:
+    """A row that names none has the introduction's."""
+    rows = "| [RFC 9999 sec 2] 2/1, 2/2 | wait | met | it is so |\n" + THREE
+    assert len(of_page(HEAD.replace("# A page\n", "# A page\n\nThe code is `gone.py`.\n") + rows)[1]) == 1
+    assert of_page(HEAD.replace("# A page\n", "# A page\n\nThe code is `check.py`.\n") + rows)[1] == []
 
 
 def test_other_tables_of_clauses_are_faults() -> None:

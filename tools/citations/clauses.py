@@ -8,7 +8,8 @@ A row of a page, in tables with these columns, and others between them:
 5/5 is the fifth requirement of section 5 in tools/citations/sources/rfc6675.toml: a sentence with MUST, SHOULD, ... A section's rows name the requirements
 that they cover. A section in which no row names any passes if it has as many rows, or key words in its rules, as requirements; the report counts those apart. One row that is
 `not applicable` covers its whole sections, and the sections below them that have no row.
-A row is `met` only where it names a test, a file or an identifier that exists, or refers to one above; all other states give a reason.
+A row is `met` only where it names a test, a file or an identifier that exists, refers to one above, or says something and the page's introduction names the file;
+tests and files that rows name exist. All other states give a reason.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ STATES = ("met", "met in part", "met otherwise", "not met", "not applicable")
 _WORDS = re.compile(r"\b(?:MUST|SHALL|REQUIRED|SHOULD|RECOMMENDED)\b")
 _ID = re.compile(r"(?<![\w./])([0-9A-Z]+(?:\.[0-9]+)*/[0-9]+)(?:(?: to |-)([0-9A-Z]+(?:\.[0-9]+)*/[0-9]+))?")
 FILES = frozenset(("py", "rs", "p4", "toml", "md", "stf", "tcl"))
-_ABOVE = re.compile(r"\b(?:the same|above|the next table|the tests? of)\b")
+_ABOVE = re.compile(r"\b(?:the same|above|the next table|the (?:\w+ ){0,3}tests?)\b")
+_TEST = re.compile(r"(?:test|rfc)_\w+|[a-z][a-z0-9]*(?:_[a-z0-9]+){3,}")
 _NAME = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 
@@ -53,6 +55,7 @@ class Page:
 
     path: str
     title: str
+    files: tuple[str, ...] = ()  # that its introduction names: of rows that name none
     rows: list[Row] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
 
@@ -74,7 +77,9 @@ def _expanded(cell: str) -> Iterator[str]:
 
 def page(path: str, text: str, source: Source) -> Page:
     """Reads a page's tables."""
-    found = Page(path, next((line[2:] for line in text.splitlines() if line.startswith("# ")), path))
+    introduction = text.partition("\n|")[0]
+    files = tuple(name for name in _NAME.findall(introduction) + _LINK.findall(introduction) if Path(name).suffix[1:] in FILES - {"md"})
+    found = Page(path, next((line[2:] for line in text.splitlines() if line.startswith("# ")), path), files)
     header: list[str] | None = None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith("|"):
@@ -114,8 +119,9 @@ def _between(source: Source, first: str, last: str) -> list[str]:
 def faults(read: Page, source: Source, root: Path, words: frozenset[str]) -> list[Fault]:
     """What is wrong with a page: rows, and requirements without one. words: all identifiers of the sources."""
     found = list(read.faults)
+    default = any(_exists(name, root / read.path, root, words) for name in read.files)
     for row in read.rows:
-        found += [Fault(read.path, row.line, text) for text in _row(row, source, root / read.path, root, words)]
+        found += [Fault(read.path, row.line, text) for text in _row(row, source, root / read.path, root, words, default)]
     covered, unnamed = covers(read, source)
     for number, text in source.requirements.items():
         section = number.partition("/")[0]
@@ -130,7 +136,7 @@ def faults(read: Page, source: Source, root: Path, words: frozenset[str]) -> lis
     return found
 
 
-def _row(row: Row, source: Source, path: Path, root: Path, words: frozenset[str]) -> Iterator[str]:
+def _row(row: Row, source: Source, path: Path, root: Path, words: frozenset[str], default: bool) -> Iterator[str]:
     for number in row.ids:
         if number not in source.requirements:
             yield f"{source.name} has no requirement {number}; tools/citations/sources/ lists them"
@@ -139,13 +145,13 @@ def _row(row: Row, source: Source, path: Path, root: Path, words: frozenset[str]
     if row.state not in STATES:
         yield f"'{row.state}' is not a state: {', '.join(STATES)}"
     elif not row.where:
-        yield f"'{row.state}' without {'a test or a file' if row.state == 'met' else 'a reason'}"
-    elif row.state == "met" and not _ABOVE.search(row.where) and not any(_exists(name, path, root, words) for name in _names(row)):
-        yield "'met' names no test, file or identifier that exists (between backticks, or a link)"
-
-
-def _names(row: Row) -> list[str]:
-    return _NAME.findall(row.where) + _LINK.findall(row.where)
+        yield f"'{row.state}' without {'a test, a file or a name' if row.state == 'met' else 'a reason'}"
+    names = {name: _exists(name, path, root, words) for name in _NAME.findall(row.where) + _LINK.findall(row.where)}
+    for name, exists in names.items():
+        if not exists and (_TEST.fullmatch(name) or Path(name).suffix[1:] in FILES):
+            yield f"`{name}` does not exist"
+    if row.state == "met" and row.where and not default and not _ABOVE.search(row.where) and not any(names.values()):
+        yield "'met' names no test, file or identifier that exists (between backticks, or a link), and the page's introduction no file"
 
 
 def _exists(name: str, path: Path, root: Path, words: frozenset[str]) -> bool:
@@ -200,7 +206,7 @@ def identifiers(root: Path) -> frozenset[str]:
     files = check.files(root)
     texts = [(root / name).read_text(encoding="utf-8", errors="replace") for name in files if Path(name).suffix[1:] in FILES - {"md"}]
     ends = ["/".join(Path(name).parts[-count:]) for name in files for count in (1, 2, 3)]
-    return frozenset(re.findall(r"[\w-]+", "\n".join(texts))) | frozenset(re.findall(r"\w+", "\n".join(texts))) | frozenset(ends)
+    return frozenset(re.findall(r"\w+", "\n".join(texts))).union(ends)
 
 
 def unlisted(name: str) -> Source:
