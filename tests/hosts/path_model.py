@@ -151,6 +151,7 @@ class ClosedLoop:
         self.delivered = self.lost = 0
         self._burst = 1
         self._next_send = 0
+        self._next_send_s = self._gap_s = 0.0
         self._stamp: float | None = None
         self._control: base.SetControl | None = None
         self._report: base.SetReport | None = None
@@ -216,12 +217,13 @@ class ClosedLoop:
 
     # ---------------------------------------------------------------------------------------------------------- sending
 
-    def _pace(self) -> None:
-        """Plans the next burst; one that was planned before is forgotten."""
+    def _pace(self, left: float = 1.0) -> None:
+        """Plans the next burst; one that was planned before is forgotten. `left`: part of its gap that has not passed, as `pacer.rs`."""
         self._next_send += 1
-        gap_s = 8 * self.packet_bytes * self._burst / self.rate_bps
+        self._gap_s = 8 * self.packet_bytes * self._burst / self.rate_bps
         moved = 1 + self.jitter * (self.rng.random() - 0.5)
-        self._at(self.now_s + gap_s * moved, "send", (self._next_send,))
+        self._next_send_s = self.now_s + self._gap_s * left * moved
+        self._at(self._next_send_s, "send", (self._next_send,))
 
     def _on_send(self, planned: int) -> None:
         if planned != self._next_send:
@@ -326,10 +328,10 @@ class ClosedLoop:
         for action in actions:
             match action:
                 case base.SetRate(rate_bps, burst):
-                    changed = (rate_bps, burst) != (self.rate_bps, self._burst)
+                    changed, paced = (rate_bps, burst) != (self.rate_bps, self._burst), self.rate_bps is not None
                     self.rate_bps, self._burst = rate_bps, burst
                     if changed:
-                        self._pace()
+                        self._pace(max(0.0, self._next_send_s - self.now_s) / self._gap_s if paced else 1.0)
                 case base.SetLayers(layers):
                     self.rate_bps = sum(layer.rate_bps for layer in layers) or self.rate_bps
                 case base.SetWindow(window):
