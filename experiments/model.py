@@ -13,7 +13,7 @@ from fairlane.controller.xcp import Xcp
 from fairlane.experiments.kinds import FlowSettings
 from fairlane.hosts.algorithms import explicit_of
 from fairlane.hosts.algorithms.base import Explicit
-from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_rate
+from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
 
 SAMPLED_S = 0.1
 """Between two periodic records of what ports and receivers have counted."""
@@ -169,7 +169,7 @@ class Flow:
 @dataclass(frozen=True)
 class Change:
     """A change during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". Values that are None
-    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1); jitter_s: on top of delay_s. Or switch, and als: whether its ports write their
+    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1); jitter_s or jitter_std_s: on top of delay_s. Or switch, and als: whether its ports write their
     fair rates into senders' control packets from then on."""
 
     at_s: float
@@ -178,6 +178,7 @@ class Change:
     delay_s: float | None = None
     loss: float | None = None
     jitter_s: float | None = None
+    jitter_std_s: float | None = None
     switch: str = ""
     als: bool | None = None
 
@@ -190,9 +191,8 @@ class Change:
             check_delay("delay_s", self.delay_s)
         if self.loss is not None and not 0 <= self.loss < 1:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
-        if self.jitter_s is not None:
-            check_delay("jitter_s", self.jitter_s)
-        of_a_link = (self.rate_bps, self.delay_s, self.loss, self.jitter_s)
+        check_jitter(self.jitter_s or 0.0, self.jitter_std_s or 0.0)
+        of_a_link = (self.rate_bps, self.delay_s, self.loss, self.jitter_s, self.jitter_std_s)
         if bool(self.link) == bool(self.switch):
             raise ValueError("give either link or switch")
         if self.switch and (self.als is None or any(value is not None for value in of_a_link)):
@@ -200,7 +200,7 @@ class Change:
         if self.link and self.als is not None:
             raise ValueError("als: belongs to a switch: give switch instead of link")
         if self.link and all(value is None for value in of_a_link):
-            raise ValueError("nothing changes: give rate_bps, delay_s, loss or jitter_s")
+            raise ValueError("nothing changes: give rate_bps, delay_s, loss, jitter_s or jitter_std_s")
 
 
 @dataclass(frozen=True)

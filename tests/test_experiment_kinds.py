@@ -216,7 +216,7 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
         ("rate_bps = 500_000", "rate_bps = 0", "e.toml:44: changes[0].rate_bps: a link of 0 bit/s never sends: give a positive rate"),
         ("delay_s = 0.1", "delay_s = -0.1", "e.toml:48: changes[1].delay_s: must not be negative, got -0.1 s"),
         ("delay_s = 0.1", "loss = 1", "e.toml:48: changes[1].loss: must be a probability in [0, 1), got 1"),
-        ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps, delay_s, loss or jitter_s"),
+        ("delay_s = 0.1", "", "e.toml:45: changes[1]: nothing changes: give rate_bps, delay_s, loss, jitter_s or jitter_std_s"),
         ("delay_s = 0.1", 'switch = "s1"', "e.toml:45: changes[1]: give either link or switch"),
         ("delay_s = 0.1", "als = true", "e.toml:48: changes[1].als: belongs to a switch: give switch instead of link"),
         ('link = "s1->s2"\n', "", "e.toml:41: changes[0]: give either link or switch"),
@@ -269,6 +269,9 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
         ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
         ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),
         ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),
+        ("jitter_std_s = -0.1", "topology.bottleneck.jitter_std_s: must not be negative, got -0.1 s"),
+        ("jitter_s = 0.1, jitter_std_s = 0.1", "topology.bottleneck.jitter_std_s: jitter is uniform up to jitter_s, or Gaussian of jitter_std_s"),
+        ('jitter_std_s = 0.1, trace = "cellular-walk.mahi"', "topology.bottleneck.jitter_std_s: keeps frames apart at the link's rate, which a trace"),
     ],
 )
 def test_links_that_cannot_be(tmp_path: Path, link: str, message: str) -> None:

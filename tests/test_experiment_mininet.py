@@ -74,7 +74,7 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("more", [', framing = "ip"', ", jitter_s = 0.001", ", loss = 0.01", ', trace = "cellular-walk.mahi"'])
+@pytest.mark.parametrize("more", [', framing = "ip"', ", jitter_s = 0.001", ", jitter_std_s = 0.001", ", loss = 0.01", ', trace = "cellular-walk.mahi"'])
 def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE.replace('delay_s = "= delay_s"', f'delay_s = "= delay_s"{more}'))
@@ -89,6 +89,19 @@ def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, m
     with pytest.raises(Refusal, match=f"--target bmv2: link s1 - s2 has {key}, .* Use --target embedded."):
         targets.resolve("bmv2", experiment.topology)
     assert targets.resolve("auto", experiment.topology).target == "embedded"
+
+
+def test_gaussian_jitter_is_in_the_switchs_port_of_either_end(tmp_path: Path) -> None:
+    """5 ms of a link, then 2 ms of one direction: the file of `fairlane-switch --links` has both."""
+    path = tmp_path / "e.toml"
+    change = '[[changes]]\nat_s = 2.0\nlink = "s1->s2"\njitter_std_s = 0.002\n'
+    path.write_text(FILE.replace('delay_s = "= delay_s"', 'delay_s = "= delay_s", jitter_std_s = 0.005') + change)
+    plans = link_plans.LinkPlans.of(loader.load(path, fabric="mininet"))
+    assert plans.switches == ("s1", "s2") and not plans.keeps_round_trips
+    plans.write("s1", tmp_path / "s1.json", 5)
+    (entry,) = json.loads((tmp_path / "s1.json").read_text())["links"]
+    assert (entry["direction"], entry["jitter_std_ns"], "jitter_ns" in entry) == ("out", 5_000_000, False)
+    assert entry["changes"] == [{"at_ns": 2_000_000_000, "jitter_std_ns": 2_000_000}]
 
 
 def test_changes_run_on_mininet_and_bmv2_refuses_those_of_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,11 +61,12 @@ def test_a_port_follows_a_trace_in_the_middle_of_a_run(net, program, tmp_path: P
         assert any(min(wait) > -0.02 and statistics.median(wait) < 0.25 for wait in waits), slots
 
 
-def test_what_comes_to_a_port_is_lost_late_and_changed(net, program, tmp_path: Path) -> None:
+@pytest.mark.parametrize("jitter", [{"jitter_ns": 10_000_000}, {"jitter_std_ns": 3_333_333}], ids=["uniform", "gaussian"])
+def test_what_comes_to_a_port_is_lost_late_and_changed(net, program, tmp_path: Path, jitter: dict[str, int]) -> None:
     """A host's sending end: 20 to 30 ms of delay, a fifth lost; after a second nothing is lost, and all take 5 ms."""
     file = tmp_path / "links.json"
     later = {"at_ns": 0, "loss": 0.0, "delay_ns": 5_000_000, "jitter_ns": 0}
-    write(file, {**IN, "delay_ns": 20_000_000, "jitter_ns": 10_000_000, "loss": 0.2})
+    write(file, {**IN, "delay_ns": 20_000_000, **jitter, "loss": 0.2})
     with switch(net, program, "--links", file, "--", "--grpc-server-addr", "127.0.0.1:9622") as process, Flow(net) as flow:
         sent: list[int] = []
         delays_ms = []

@@ -442,6 +442,42 @@ def test_links_lose_and_jitter_as_they_are_told(tmp_path: Path) -> None:
     assert max(spread) - min(spread) > 0.0001
 
 
+JITTER = """\
+title = "a packet each 50 ms"
+bottleneck = "s1->s2"
+duration_s = 200.0
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck = { rate_bps = 10_000_000, jitter_std_s = %s }
+access = { rate_bps = 100_000_000 }
+[[flows]]
+name = "f"
+kind = "cbr"
+packet_bytes = 500
+parameters = { rate_bps = 80_000.0 }
+"""
+
+
+def test_gaussian_jitter_in_a_run(tmp_path: Path) -> None:
+    """No packet holds the next back: beside the run without jitter they are later by |N(0, 5 ms^2)|, at most 15 ms, 0.797 x 5 ms on average
+    [RFC 8868 sec 4.5.3]; the same seed gives the same run, another one another."""
+
+    def delays_s(std_s: str, seed: int = 1) -> tuple[float, float]:
+        folder = tmp_path / f"{std_s}-{seed}"
+        folder.mkdir(exist_ok=True)
+        (folder / "e.toml").write_text(JITTER % std_s)
+        virtual_fabric.run(loader.load(folder / "e.toml", seed=seed), virtual_fabric.Options(targets.compiler()), folder, Silent())
+        data = [r for r in map(json.loads, (folder / "f.receiver.jsonl").read_text().splitlines()) if r["kind"] == "data"]
+        some = [r for r in data if r["packets"]]
+        return sum(r["delay_mean_s"] * r["packets"] for r in some) / data[-1]["received_packets"], max(r["delay_max_s"] for r in some)
+
+    plain, jittered, again, other = delays_s("0.0"), delays_s("0.005"), delays_s("0.005"), delays_s("0.005", seed=2)
+    assert jittered[0] - plain[0] == pytest.approx(0.797 * 0.005, rel=0.04)
+    assert 0.012 < jittered[1] - plain[1] <= 0.015 + 1e-6
+    assert jittered == again != other
+
+
 def test_a_link_begins_to_lose(tmp_path: Path) -> None:
     path = tmp_path / "e.toml"
     path.write_text(CHANGING.replace("rate_bps = 2_000_000", "loss = 0.1", 1) % ("droptail", ""))

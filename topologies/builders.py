@@ -44,6 +44,7 @@ class LinkSpec:
     queue: Discipline | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
+    jitter_std_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None

@@ -220,6 +220,18 @@ def check_delay(name: str, delay_s: float) -> None:
         raise ValueError(f"{name}: at most {MAX_DELAY_S:g} s, got {delay_s:g} s")
 
 
+JITTER_STDS = 3
+"""N_STD: Gaussian jitter ends at so many standard deviations [RFC 8868 sec 4.5.3]."""
+
+
+def check_jitter(jitter_s: float, jitter_std_s: float) -> None:
+    """ValueError for a jitter that no link has."""
+    check_delay("jitter_s", jitter_s)
+    check_delay("jitter_std_s", jitter_std_s)
+    if jitter_s and jitter_std_s:
+        raise ValueError("jitter_std_s: jitter is uniform up to jitter_s, or Gaussian of jitter_std_s: leave out one of the two")
+
+
 SCHEMES: dict[
     Literal["red", "codel", "pie", "pi2", "dualpi2", "step"], type[Red] | type[Codel] | type[Pie] | type[Pi2] | type[Dualpi2] | type[Step]
 ] = {
@@ -240,7 +252,9 @@ class Link:
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
     queue: "red", "codel", "pie", "pi2", "dualpi2" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
     manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
-    [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. framing: what rate_bps counts, whole Ethernet
+    [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. jitter_std_s: instead, the absolute value of a Gaussian of this standard
+    deviation, at most three times it [RFC 8868 sec 4.5.3], and no frame comes sooner after the one before than that takes at the link's rate
+    [RFC 8868 sec 4.5.2]. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
     trace_back: what the direction from the second end to the first follows instead.
     """
@@ -258,6 +272,7 @@ class Link:
     queue: Discipline | None = None
     loss: float = 0.0
     jitter_s: float = 0.0
+    jitter_std_s: float = 0.0
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
@@ -282,7 +297,9 @@ class Link:
             raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
         if not 0 <= self.loss < 1:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
-        check_delay("jitter_s", self.jitter_s)
+        check_jitter(self.jitter_s, self.jitter_std_s)
+        if self.jitter_std_s and self.trace is not None:
+            raise ValueError("jitter_std_s: keeps frames apart at the link's rate, which a trace changes: give it to another link of the path")
         check_rate("rate_bps", self.rate_bps)
         for key, trace in (("trace", self.trace), ("trace_back", self.trace_back)):
             if trace is None:
@@ -303,6 +320,14 @@ class Link:
         """Whether its queues mark packets by ECN."""
         scheme = self.red or self.codel or self.pie or self.pi2 or self.dualpi2 or self.step
         return scheme is not None and scheme.ecn
+
+    @property
+    def mean_jitter_s(self) -> float:
+        """Of a frame before which no other is held back."""
+        # The mean of min(|x|, n std) of a Gaussian: sqrt(2 / pi) (1 - exp(-n^2 / 2)) std up to the bound, and the bound beyond it.
+        n = JITTER_STDS
+        below = math.sqrt(2 / math.pi) * (1 - math.exp(-(n**2) / 2))
+        return self.jitter_s / 2 + (below + n * math.erfc(n / math.sqrt(2))) * self.jitter_std_s
 
     @property
     def priorities(self) -> int:

@@ -21,7 +21,13 @@ from fairlane.topologies.trace import OPPORTUNITY_BYTES
 
 def special(link: Link) -> str | None:
     """The key of a link that only virtual time and Fairlane's own switch have; None: the link has none of them."""
-    keys = {"loss": link.loss, "jitter_s": link.jitter_s, "trace": link.trace, "framing": link.framing != "ethernet"}
+    keys = {
+        "loss": link.loss,
+        "jitter_s": link.jitter_s,
+        "jitter_std_s": link.jitter_std_s,
+        "trace": link.trace,
+        "framing": link.framing != "ethernet",
+    }
     return next((key for key, value in keys.items() if value), None)
 
 
@@ -68,7 +74,7 @@ class LinkPlans:
     def _links(self, switch: str, begun: bool) -> list[dict[str, Any]]:
         found = []
         for port in self.topology.ports()[switch]:
-            if special(port.link) in ("loss", "jitter_s", "trace") or self._changes_of(port):
+            if special(port.link) in ("loss", "jitter_s", "jitter_std_s", "trace") or self._changes_of(port):
                 found.append({"port": port.number, "direction": "out", **self._direction(port, begun)})
             if port.link_index in self.uplinks:
                 (sender,) = self.topology.ports()[port.peer]
@@ -80,7 +86,11 @@ class LinkPlans:
         described: dict[str, Any] = {"from": sender.node, "to": sender.peer}
         if not begun:
             return described
-        described |= {"loss": link.loss, "jitter_ns": round(link.jitter_s * NS), "changes": [_change(c) for c in self._changes_of(sender)]}
+        described |= {
+            "loss": link.loss,
+            **_jitter(link.jitter_s, link.jitter_std_s),
+            "changes": [_change(c) for c in self._changes_of(sender)],
+        }
         if sender.trace is not None:
             opportunities = sender.trace.opportunities_ns
             described["trace"] = (
@@ -108,9 +118,14 @@ def _change(change: Change) -> dict[str, Any]:
         "rate_bps": None if change.rate_bps is None else round(change.rate_bps),
         "delay_ns": None if change.delay_s is None else round(change.delay_s * NS),
         "loss": change.loss,
-        "jitter_ns": None if change.jitter_s is None else round(change.jitter_s * NS),
     }
-    return {"at_ns": round(change.at_s * NS), **{key: value for key, value in values.items() if value is not None}}
+    known = {key: value for key, value in values.items() if value is not None}
+    jitters = change.jitter_s is not None or change.jitter_std_s is not None
+    return {"at_ns": round(change.at_s * NS), **known, **(_jitter(change.jitter_s or 0.0, change.jitter_std_s or 0.0) if jitters else {})}
+
+
+def _jitter(uniform_s: float, std_s: float) -> dict[str, int]:
+    return {"jitter_std_ns": round(std_s * NS)} if std_s else {"jitter_ns": round(uniform_s * NS)}
 
 
 def bmv2_obstacle(topology: Topology, changes: Sequence[tuple[Change, str, int]] = ()) -> str | None:

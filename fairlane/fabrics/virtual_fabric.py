@@ -216,6 +216,7 @@ def _link(link: Link):
         queue_packets=link.queue_packets,
         loss=link.loss or None,
         jitter_ns=round(link.jitter_s * NS),
+        jitter_std_ns=round(link.jitter_std_s * NS),
         overhead_bytes=-link.uncounted_bytes,
         time_shift_ns=None if link.dualpi2 is None else round(link.dualpi2.shift_s * NS),
     )
@@ -230,8 +231,8 @@ def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
             network.schedule_loss(at_ns, node, port, change.loss or None)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
-        if change.jitter_s is not None:
-            network.schedule_jitter(at_ns, node, port, round(change.jitter_s * NS))
+        if change.jitter_s is not None or change.jitter_std_s is not None:
+            network.schedule_jitter(at_ns, node, port, round((change.jitter_s or 0) * NS), round((change.jitter_std_s or 0) * NS))
     begin_ns = round(timing.begin_s * NS)
     for p in (port for ports in experiment.topology.ports().values() for port in ports):
         if p.trace is None:

@@ -32,6 +32,35 @@ impl LossModel {
     }
 }
 
+/// How much later than it could a frame arrives. A link never reorders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jitter {
+    /// Drawn uniformly from 0 to `most_ns`.
+    Uniform { most_ns: Nanos },
+    /// The absolute value of a Gaussian, at most [`JITTER_STDS`] standard deviations [RFC 8868 sec 4.5.3]; and a frame arrives no sooner after the one before than
+    /// that takes at the link's rate [RFC 8868 sec 4.5.2].
+    Gaussian { std_ns: Nanos },
+}
+
+/// N_STD: a Gaussian jitter ends at so many standard deviations [RFC 8868 sec 4.5.3].
+pub const JITTER_STDS: f64 = 3.0;
+
+impl Jitter {
+    /// No jitter, or the one that is not 0; Gaussian where both are.
+    pub fn of(uniform_ns: Nanos, std_ns: Nanos) -> Option<Jitter> {
+        let gaussian = (std_ns > 0).then_some(Jitter::Gaussian { std_ns });
+        gaussian.or((uniform_ns > 0).then_some(Jitter::Uniform { most_ns: uniform_ns }))
+    }
+
+    fn draw(self, rng: &mut Rng) -> Nanos {
+        match self {
+            Jitter::Uniform { most_ns } => rng.up_to(most_ns),
+            // |max(min(N(0, std^2), N_STD std), -N_STD std)|
+            Jitter::Gaussian { std_ns } => (rng.gaussian().clamp(-JITTER_STDS, JITTER_STDS).abs() * std_ns as f64) as Nanos,
+        }
+    }
+}
+
 /// What one direction of a link is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelConfig {
@@ -43,8 +72,8 @@ pub struct ChannelConfig {
     pub queue_packets: u32,
     /// Frames lost on the way. They use link time.
     pub loss: Option<LossModel>,
-    /// Each frame takes up to so much longer, drawn uniformly; a link never reorders.
-    pub jitter_ns: Nanos,
+    /// Each frame takes longer.
+    pub jitter: Option<Jitter>,
     /// Bytes added to each frame on the link, or taken away (-14: the rate counts datagrams without Ethernet's header).
     pub overhead_bytes: i32,
     /// Of a switch's port with several queues, in place of strict priority: `fairlane_tm::PortConfig`.
@@ -53,7 +82,7 @@ pub struct ChannelConfig {
 
 impl Default for ChannelConfig {
     fn default() -> Self {
-        ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter_ns: 0, overhead_bytes: 0, time_shift_ns: None }
+        ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter: None, overhead_bytes: 0, time_shift_ns: None }
     }
 }
 
@@ -104,6 +133,8 @@ pub struct Channel {
     frames: VecDeque<OnTheWay>,
     /// How many at the front of `frames` have begun their transmission.
     begun: usize,
+    /// The next frame arrives no sooner.
+    earliest: Nanos,
 }
 
 /// What became of a frame that a host sends.
@@ -122,7 +153,7 @@ impl Channel {
     pub fn new(config: ChannelConfig, from_host: bool, seed: u64, from: &str, to: &str) -> Channel {
         let transmitter = from_host.then(|| Link::new(config.rate_bps));
         let rng = Rng::stream(seed, &format!("link {from}->{to}"));
-        Channel { config, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0 }
+        Channel { config, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0, earliest: 0 }
     }
 
     /// A host sends a frame.
@@ -141,7 +172,7 @@ impl Channel {
         let finish = transmitter.transmit(self.config.bits(&frame));
         let lost = self.loses();
         let late = self.late();
-        let arrival = self.arrival(finish.saturating_add(self.config.delay_ns).saturating_add(late));
+        let arrival = self.arrival(finish.saturating_add(self.config.delay_ns).saturating_add(late), &frame);
         self.frames.push_back(OnTheWay { start, arrival, late, free, lost, frame });
         if self.frames.len() == 1 {
             Sent::First(arrival)
@@ -152,7 +183,7 @@ impl Channel {
 
     /// Whether frames of a switch, which has serialised and delayed them itself, arrive at once.
     pub fn is_plain(&self) -> bool {
-        self.config.loss.is_none() && self.config.jitter_ns == 0
+        self.config.loss.is_none() && self.config.jitter.is_none()
     }
 
     /// A frame comes out of a switch's port. `Ok`: it arrives now. `Err`: it was lost, or arrives later (see [`Channel::next`]).
@@ -167,7 +198,7 @@ impl Channel {
             return Err(Some(frame));
         }
         let late = self.late();
-        let arrival = self.arrival(now.saturating_add(late));
+        let arrival = self.arrival(now.saturating_add(late), &frame);
         if arrival == now && self.frames.is_empty() {
             self.count_delivery(&frame);
             return Ok(frame);
@@ -217,14 +248,15 @@ impl Channel {
             link.transmit(0);
         }
         change(&mut link);
-        let mut before = self.begun.checked_sub(1).and_then(|last| self.frames.get(last)).map_or(0, |last| last.arrival);
+        let before = self.begun.checked_sub(1).and_then(|last| self.frames.get(last));
+        self.earliest = before.map_or(0, |last| last.arrival.saturating_add(apart(&self.config, &last.frame)));
         for waiting in self.frames.iter_mut().skip(self.begun) {
             (waiting.free, waiting.start) = (link.free_at(), link.free_for(now));
             link.begin(now);
             let finish = link.transmit(self.config.bits(&waiting.frame));
             let arrival = finish.saturating_add(self.config.delay_ns).saturating_add(waiting.late);
-            waiting.arrival = arrival.max(before);
-            before = waiting.arrival;
+            waiting.arrival = arrival.max(self.earliest);
+            self.earliest = waiting.arrival.saturating_add(apart(&self.config, &waiting.frame));
         }
         *transmitter = link;
     }
@@ -241,8 +273,8 @@ impl Channel {
     }
 
     /// Another jitter, for frames sent from now on.
-    pub fn set_jitter(&mut self, jitter_ns: Nanos) {
-        self.config.jitter_ns = jitter_ns;
+    pub fn set_jitter(&mut self, jitter: Option<Jitter>) {
+        self.config.jitter = jitter;
     }
 
     /// Frames that wait or are on their way.
@@ -256,16 +288,14 @@ impl Channel {
     }
 
     fn late(&mut self) -> Nanos {
-        if self.config.jitter_ns > 0 {
-            self.rng.up_to(self.config.jitter_ns)
-        } else {
-            0
-        }
+        self.config.jitter.map_or(0, |jitter| jitter.draw(&mut self.rng))
     }
 
     /// No frame overtakes the one before it.
-    fn arrival(&self, arrival: Nanos) -> Nanos {
-        self.frames.back().map_or(arrival, |last| arrival.max(last.arrival))
+    fn arrival(&mut self, wanted: Nanos, frame: &[u8]) -> Nanos {
+        let arrival = wanted.max(self.earliest);
+        self.earliest = arrival.saturating_add(apart(&self.config, frame));
+        arrival
     }
 
     fn loses(&mut self) -> bool {
@@ -279,6 +309,14 @@ impl Channel {
                 self.rng.chance(if self.bad { loss_bad } else { loss_good })
             }
         }
+    }
+}
+
+/// serial(n): what a frame takes at the link's rate, where Gaussian jitter keeps frames so far apart [RFC 8868 sec 4.5.2].
+fn apart(config: &ChannelConfig, frame: &[u8]) -> Nanos {
+    match (config.jitter, config.rate_bps) {
+        (Some(Jitter::Gaussian { .. }), Some(rate_bps)) => (u128::from(config.bits(frame)) * 1_000_000_000 / u128::from(rate_bps)) as Nanos,
+        _ => 0,
     }
 }
 
@@ -344,7 +382,7 @@ mod tests {
 
     #[test]
     fn waiting_frames_keep_their_jitter_when_the_rate_changes() {
-        let config = ChannelConfig { rate_bps: Some(8_000), jitter_ns: 900_000_000, ..ChannelConfig::default() };
+        let config = ChannelConfig { rate_bps: Some(8_000), jitter: Jitter::of(900_000_000, 0), ..ChannelConfig::default() };
         let drawn = |rate_bps| {
             let mut channel = channel(config.clone());
             for _ in 0..4 {
@@ -361,7 +399,7 @@ mod tests {
     fn jitter_never_reorders_and_loss_has_its_rate() {
         let config = ChannelConfig {
             rate_bps: Some(1_000_000_000),
-            jitter_ns: 100_000,
+            jitter: Jitter::of(100_000, 0),
             loss: Some(LossModel::Bernoulli { p: 0.2 }),
             queue_packets: 100_000,
             ..ChannelConfig::default()
@@ -375,6 +413,64 @@ mod tests {
         let lost = channel.stats.dropped_loss;
         assert!((1_850..2_150).contains(&lost), "{lost}");
         assert_eq!(channel.stats.delivered_packets + lost, 10_000);
+    }
+
+    /// How late frames are that a switch sends each second, so that none is held back by the one before.
+    fn late(std_ns: Nanos, count: u64) -> Vec<f64> {
+        let config = ChannelConfig { rate_bps: Some(8_000_000), jitter: Jitter::of(0, std_ns), ..ChannelConfig::default() };
+        let mut channel = Channel::new(config, false, 1, "a", "b");
+        let mut drawn = Vec::new();
+        for n in 0..count {
+            let now = n * 1_000_000_000;
+            if channel.pass(now, vec![0; 1000]).is_ok() {
+                drawn.push(0.0);
+            } else if let Some(at) = channel.next() {
+                channel.arrive();
+                drawn.push((at - now) as f64);
+            }
+        }
+        drawn
+    }
+
+    #[test]
+    fn gaussian_jitter_has_the_recommended_distribution() {
+        // [RFC 8868 sec 4.5.3]: |max(min(N(0, 5 ms^2), 15 ms), -15 ms)|. By hand, in units of std: the mean is
+        // sqrt(2 / pi) (1 - exp(-4.5)) + 3 x 0.0027 = 0.7970, the mean square 1 - sqrt(2 / pi) 3 exp(-4.5) - 0.0027 + 9 x 0.0027 = 0.9950; 0.27 % are at the bound.
+        let drawn = late(5_000_000, 200_000);
+        assert_eq!(drawn.len(), 200_000);
+        let mean = |pick: &dyn Fn(f64) -> f64| drawn.iter().map(|late| pick(late / 5e6)).sum::<f64>() / drawn.len() as f64;
+        assert!((mean(&|late| late) - 0.7970).abs() < 0.005);
+        assert!((mean(&|late| late * late) - 0.9950).abs() < 0.01);
+        assert!((mean(&|late| f64::from(late < 1.0)) - 0.6827).abs() < 0.005);
+        assert!((mean(&|late| f64::from(late >= 2.9999)) - 0.0027).abs() < 0.0006);
+        assert!(drawn.iter().all(|late| (0.0..=15e6).contains(late)));
+    }
+
+    #[test]
+    fn gaussian_jitter_keeps_frames_apart_as_the_rfcs_recursion_does() {
+        // j(n) = max(s(n) + z(n), j(n-1) + serial(n-1)) [RFC 8868 sec 4.5.2], with z(n) of the same stream drawn by hand.
+        for (seed, rate_bps, gap_ns) in
+            [(1, 1_000_000, 8_000_000), (2, 8_000_000, 1_000_000), (3, 100_000_000, 300_000), (4, 64_000, 150_000_000)]
+        {
+            let config = ChannelConfig { rate_bps: Some(rate_bps), jitter: Jitter::of(0, 5_000_000), ..ChannelConfig::default() };
+            let mut channel = Channel::new(config, false, seed, "a", "b");
+            let mut rng = Rng::stream(seed, "link a->b");
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            for n in 0..2_000u64 {
+                let (now, bytes) = (n * gap_ns, 100 + 97 * n % 900);
+                while channel.next().is_some_and(|at| at <= now) {
+                    found.extend(channel.next());
+                    channel.arrive();
+                }
+                assert!(channel.pass(now, vec![0; bytes as usize]).is_err(), "a frame that is not late at all");
+                let late = (rng.gaussian().clamp(-3.0, 3.0).abs() * 5e6) as u64;
+                let after = expected.last().map_or(0, |(at, bits)| at + bits * 1_000_000_000 / rate_bps);
+                expected.push(((now + late).max(after), 8 * bytes));
+            }
+            found.extend(arrivals(&mut channel));
+            assert!(found.is_sorted());
+            assert_eq!(found, expected.iter().map(|(at, _)| *at).collect::<Vec<_>>(), "{rate_bps} bit/s");
+        }
     }
 
     #[test]

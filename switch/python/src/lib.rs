@@ -25,8 +25,8 @@ use fairlane_memory as _;
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::record::PortSample;
 use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec, Trace,
-    TraceError,
+    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, Jitter, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec,
+    Trace, TraceError,
 };
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -67,20 +67,30 @@ struct Link(ChannelConfig);
 
 #[pymethods]
 impl Link {
-    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
+    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad). jitter_ns: uniform up to it; jitter_std_ns:
+    /// instead, Gaussian.
     #[new]
-    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, overhead_bytes=0, time_shift_ns=None))]
+    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, jitter_std_ns=0, overhead_bytes=0, time_shift_ns=None))]
     fn new(
         rate_bps: Option<u64>,
         delay_ns: u64,
         queue_packets: u32,
         loss: Option<Bound<'_, PyAny>>,
         jitter_ns: u64,
+        jitter_std_ns: u64,
         overhead_bytes: i32,
         time_shift_ns: Option<u64>,
     ) -> PyResult<Link> {
         let loss = loss_model(loss)?;
-        Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes, time_shift_ns }))
+        Ok(Link(ChannelConfig {
+            rate_bps,
+            delay_ns,
+            queue_packets,
+            loss,
+            jitter: Jitter::of(jitter_ns, jitter_std_ns),
+            overhead_bytes,
+            time_shift_ns,
+        }))
     }
 }
 
@@ -441,9 +451,11 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 
-    /// Plans another jitter of one direction of a link, for frames sent from then on. Raises ValueError.
-    fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64) -> PyResult<()> {
-        self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter_ns }).map_err(refused)
+    /// Plans another jitter of one direction of a link (as of Link), for frames sent from then on. Raises ValueError.
+    #[pyo3(signature = (at_ns, node, port, jitter_ns, jitter_std_ns=0))]
+    fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64, jitter_std_ns: u64) -> PyResult<()> {
+        let jitter = Jitter::of(jitter_ns, jitter_std_ns);
+        self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter }).map_err(refused)
     }
 
     /// From an instant on, one direction of a link follows a trace that begins then: instants at each of which so many bytes may leave,

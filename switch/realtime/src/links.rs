@@ -13,13 +13,14 @@
 //!
 //! `out` is what the port sends; its rate, queue and delay are those of the command line. `in` is what comes to the port: with `rate_bps` the
 //! switch is the sender's transmitter and queue, too. `at_ns` counts from `begin_unix_ns`; without it changes and traces wait. A trace may be
-//! `{"rates_ns_bps": [[0, 5000000], [1000000000, 0], [2000000000, 8000000]]}` instead, and begins at `begin_unix_ns`.
+//! `{"rates_ns_bps": [[0, 5000000], [1000000000, 0], [2000000000, 8000000]]}` instead, and begins at `begin_unix_ns`. `jitter_ns` is uniform; `jitter_std_ns`
+//! instead is Gaussian (`fairlane_channel::Jitter`).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelConfig, LossModel, Sent, Trace};
+use fairlane_channel::{Channel, ChannelConfig, Jitter, LossModel, Sent, Trace};
 use fairlane_device::{Device, Nanos, PortId};
 use serde::Deserialize;
 use tracing::info;
@@ -62,6 +63,8 @@ struct LinkEntry {
     #[serde(default)]
     jitter_ns: Nanos,
     #[serde(default)]
+    jitter_std_ns: Nanos,
+    #[serde(default)]
     changes: Vec<ChangeEntry>,
     #[serde(default)]
     trace: Option<TraceEntry>,
@@ -79,6 +82,7 @@ struct ChangeEntry {
     delay_ns: Option<Nanos>,
     loss: Option<f64>,
     jitter_ns: Option<Nanos>,
+    jitter_std_ns: Option<Nanos>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -151,18 +155,21 @@ impl Links {
         for entry in file.links {
             let key = (entry.port, entry.direction);
             let loss = (entry.loss > 0.0).then_some(LossModel::Bernoulli { p: entry.loss });
+            // Its rate keeps frames apart under jitter.
+            let sends = device.port_config(entry.port).filter(|_| entry.direction == Direction::Out);
+            let jitter = Jitter::of(entry.jitter_ns, entry.jitter_std_ns);
             if let Some(channel) = self.channels.get_mut(&key) {
                 channel.set_loss(loss);
-                channel.set_jitter(entry.jitter_ns);
+                channel.set_jitter(jitter);
                 continue;
             }
             let config = ChannelConfig {
-                rate_bps: entry.rate_bps,
+                rate_bps: entry.rate_bps.or_else(|| sends?.rate_bps),
                 delay_ns: entry.delay_ns,
                 queue_packets: entry.queue_packets,
                 loss,
-                jitter_ns: entry.jitter_ns,
-                overhead_bytes: entry.overhead_bytes,
+                jitter,
+                overhead_bytes: sends.map_or(entry.overhead_bytes, |port| port.overhead_bytes),
                 time_shift_ns: None,
             };
             self.names.insert(key, format!("{}->{}", entry.from, entry.to));
@@ -226,10 +233,11 @@ impl Links {
                     if let Some(loss) = change.loss {
                         channel.set_loss((loss > 0.0).then_some(LossModel::Bernoulli { p: loss }));
                     }
-                    if let Some(jitter_ns) = change.jitter_ns {
-                        channel.set_jitter(jitter_ns);
+                    if change.jitter_ns.is_some() || change.jitter_std_ns.is_some() {
+                        channel.set_jitter(Jitter::of(change.jitter_ns.unwrap_or(0), change.jitter_std_ns.unwrap_or(0)));
                     }
                     if let Some(mut config) = config {
+                        channel.config.rate_bps = change.rate_bps.or(channel.config.rate_bps);
                         config.rate_bps = change.rate_bps.or(config.rate_bps);
                         config.delay_ns = change.delay_ns.unwrap_or(config.delay_ns);
                         // The rate was checked when the file was read.

@@ -30,6 +30,11 @@ impl Rng {
         ((u128::from(self.bits()) * (u128::from(most) + 1)) >> 64) as u64
     }
 
+    /// Gaussian of mean 0 and standard deviation 1.
+    pub fn gaussian(&mut self) -> f64 {
+        self.0.gaussian()
+    }
+
     /// True with the probability `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelStats, LossModel, Trace};
+use fairlane_channel::{Channel, ChannelStats, Jitter, LossModel, Trace};
 use fairlane_device::{Device, Output, QueueStep};
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::is_multicast;
@@ -57,7 +57,7 @@ pub enum Change {
     /// How one direction of a link loses frames, from then on; `None`: not at all.
     LinkLoss { from: LinkEnd, loss: Option<LossModel> },
     /// How much longer than its delay one direction of a link may take, from then on.
-    LinkJitter { from: LinkEnd, jitter_ns: Nanos },
+    LinkJitter { from: LinkEnd, jitter: Option<Jitter> },
     /// A trace that one direction of a link follows in place of its rate; the trace begins then.
     LinkTrace { from: LinkEnd, trace: Arc<Trace> },
     /// A host sends one frame, whatever is in it, as a program with a raw socket does.
@@ -682,7 +682,7 @@ impl Network {
                 config.iter_mut().for_each(|config| config.delay_ns = delay_ns);
             }
             Change::LinkLoss { loss, .. } => channel.set_loss(loss),
-            Change::LinkJitter { jitter_ns, .. } => channel.set_jitter(jitter_ns),
+            Change::LinkJitter { jitter, .. } => channel.set_jitter(jitter),
             Change::LinkTrace { trace, .. } => match &mut device {
                 Some(device) => _ = device.follow(now, port, trace, now),
                 None => channel.follow(now, trace, now),

@@ -8,7 +8,7 @@ use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
 use fairlane_endpoint::{RawSpec, RawTraffic};
 use fairlane_tcp::Flavour;
-use fairlane_virtual::{Change, ChannelConfig, FlowKind, LinkEnd, LossModel};
+use fairlane_virtual::{Change, ChannelConfig, FlowKind, Jitter, LinkEnd, LossModel};
 
 fn link(rate_bps: u64, delay_ns: u64, queue_packets: u32) -> ChannelConfig {
     ChannelConfig { rate_bps: Some(rate_bps), delay_ns, queue_packets, ..ChannelConfig::default() }
@@ -280,8 +280,8 @@ fn tcp_fills_the_bottleneck_with_every_flavour() {
 
 #[test]
 fn every_packet_is_accounted_for() {
-    let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.01 }), jitter_ns: 300_000, ..link(100_000_000, MS, 20) };
-    let mut network = dumbbell(3, 7, &ChannelConfig { jitter_ns: 100_000, ..link(5_000_000, 5 * MS, 10) }, &lossy);
+    let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.01 }), jitter: Jitter::of(300_000, 0), ..link(100_000_000, MS, 20) };
+    let mut network = dumbbell(3, 7, &ChannelConfig { jitter: Jitter::of(100_000, 0), ..link(5_000_000, 5 * MS, 10) }, &lossy);
     network.add_flow(tcp("t", 1, Flavour::Sack, 10 * SECOND)).expect("a good flow");
     network.add_flow(fixed("r", 2, 4e6, 0, 10 * SECOND)).expect("a good flow");
     let cbr = RawSpec { traffic: RawTraffic::ConstantBitRate { rate_bps: 1_000_000 }, packet_bytes: 500 };
@@ -321,7 +321,8 @@ fn every_packet_is_accounted_for() {
 #[test]
 fn a_run_repeats_to_the_byte_and_seeds_differ() {
     let run = |seed| {
-        let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.02 }), jitter_ns: 50_000, ..link(50_000_000, MS, 100) };
+        let lossy =
+            ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.02 }), jitter: Jitter::of(50_000, 0), ..link(50_000_000, MS, 100) };
         let mut network = dumbbell(4, seed, &link(8_000_000, 10 * MS, 20), &lossy);
         for (n, flavour) in [(1, Flavour::Sack), (2, Flavour::Cubic)] {
             network.add_flow(tcp(flavour.name(), n, flavour, 5 * SECOND)).expect("a good flow");

@@ -9,7 +9,7 @@ use fairlane_endpoint::algorithm::{
     AckDetail, Action, Actions, Control, Fault, Feedback, Interests, Layer, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
 use fairlane_endpoint::record::FlowRecord;
-use fairlane_virtual::{ChannelConfig, LayeredReceiver, LayeredSpec, LossModel, Nanos, Network};
+use fairlane_virtual::{ChannelConfig, Jitter, LayeredReceiver, LayeredSpec, LossModel, Nanos, Network};
 
 const GROUPS: [u32; 3] = [0xef01_0001, 0xef01_0002, 0xef01_0003];
 
@@ -343,7 +343,8 @@ fn many_receivers_that_leave_together_space_their_byes() {
 #[test]
 fn a_layered_run_repeats() {
     let run = || {
-        let lossy = ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.05 }), jitter_ns: 100_000, ..link(2_000_000, 5 * MS, 20) };
+        let lossy =
+            ChannelConfig { loss: Some(LossModel::Bernoulli { p: 0.05 }), jitter: Jitter::of(100_000, 0), ..link(2_000_000, 5 * MS, 20) };
         let mut network = tree(5, &lossy);
         let sender = Timetable::new(&[(0.0, &[1e6, 0.5e6, 0.7e6]), (3.0, &[0.5e6, 0.5e6, 0.5e6])]);
         let mut layered =
