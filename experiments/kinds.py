@@ -274,6 +274,11 @@ def algorithm(kind: str) -> Kind | None:
     return algorithms.ALGORITHMS.get(kind)
 
 
+def keys(kind: str) -> frozenset[str]:
+    """What a kind's settings can name."""
+    return frozenset(_fields(kind))
+
+
 def media_with_ecn(kind: str) -> bool:
     """Whether a rate-adaptation algorithm can be told that marks count, by its parameter `ecn`."""
     found = algorithm(kind)

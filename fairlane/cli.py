@@ -260,7 +260,7 @@ def sweep_file(
 
 @app.command()
 def suite(
-    name: Annotated[str, typer.Argument(help="rfc8867, rfc7928 or l4s.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="rfc8867, rfc8869, rfc7928 or l4s.", show_default=False)],
     algorithm: Annotated[
         str,
         typer.Option(
@@ -281,6 +281,23 @@ def suite(
             help="FILE.p4 that replaces the file of that name in p4src: a queue management of your own. Repeatable.", show_default=False
         ),
     ] = None,
+    ecn: Annotated[
+        bool,
+        typer.Option(
+            "--ecn", help="The tested flows have ECN, and the queues mark; CoDel where the case has drop-tail and --queue is left out."
+        ),
+    ] = False,
+    loss: Annotated[
+        float, typer.Option(help="The part of the packets that the bottleneck loses at random in each direction.", min=0.0, max=0.99)
+    ] = 0.0,
+    jitter: Annotated[
+        float,
+        typer.Option(
+            help="Standard deviation in milliseconds of the bottleneck's jitter: a Gaussian's absolute value, at most three times it (RFC 8868: 5).",
+            min=0.0,
+            max=1000.0,
+        ),
+    ] = 0.0,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of suite.json and the page; must not exist. Default: a new one in results/.", show_default=False),
@@ -288,9 +305,10 @@ def suite(
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a case fails.")] = False,
 ) -> None:
     """Run a standard test suite with a sender, in virtual time: suite.json, and a page with a picture for each case."""
-    from fairlane.suites import carry_out
+    from fairlane.suites import carry_out, cases
 
-    passes = carry_out.carry_out(name, algorithm, out, console, queue, program or ())
+    options = cases.Options(queue, tuple(program or ()), ecn, loss, jitter / 1000)
+    passes = carry_out.carry_out(name, algorithm, out, console, options)
     if strict and not passes:
         raise typer.Exit(CHECK_FAILED)
 

@@ -270,8 +270,14 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
         ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),
         ("jitter_s = -0.1", "topology.bottleneck.jitter_s: must not be negative, got -0.1 s"),
         ("jitter_std_s = -0.1", "topology.bottleneck.jitter_std_s: must not be negative, got -0.1 s"),
-        ("jitter_s = 0.1, jitter_std_s = 0.1", "topology.bottleneck.jitter_std_s: jitter is uniform up to jitter_s, or Gaussian of jitter_std_s"),
-        ('jitter_std_s = 0.1, trace = "cellular-walk.mahi"', "topology.bottleneck.jitter_std_s: keeps frames apart at the link's rate, which a trace"),
+        (
+            "jitter_s = 0.1, jitter_std_s = 0.1",
+            "topology.bottleneck.jitter_std_s: jitter is uniform up to jitter_s, or Gaussian of jitter_std_s",
+        ),
+        (
+            'jitter_std_s = 0.1, trace = "cellular-walk.mahi"',
+            "topology.bottleneck.jitter_std_s: keeps frames apart at the link's rate, which a trace",
+        ),
     ],
 )
 def test_links_that_cannot_be(tmp_path: Path, link: str, message: str) -> None:

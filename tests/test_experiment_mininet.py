@@ -74,7 +74,9 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("more", [', framing = "ip"', ", jitter_s = 0.001", ", jitter_std_s = 0.001", ", loss = 0.01", ', trace = "cellular-walk.mahi"'])
+@pytest.mark.parametrize(
+    "more", [', framing = "ip"', ", jitter_s = 0.001", ", jitter_std_s = 0.001", ", loss = 0.01", ', trace = "cellular-walk.mahi"']
+)
 def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE.replace('delay_s = "= delay_s"', f'delay_s = "= delay_s"{more}'))

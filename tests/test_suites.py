@@ -39,7 +39,8 @@ def case(number: str, kind: str = "nada") -> cases.Case:
 
 
 def test_every_case_is_there_and_says_what_it_leaves_out() -> None:
-    assert [path.stem for path in FILES] == ["5.1", "5.1-100", "5.2", "5.3", "5.4", "5.5", "5.6", "5.6-1000", "5.7", "5.8"]
+    basic = ["5.1", "5.1-100", "5.1-jitter", "5.1-loss", "5.2", "5.3", "5.4", "5.5", "5.6", "5.6-1000", "5.7", "5.8"]
+    assert [path.stem for path in FILES] == [*basic, "6.1", "6.2", "6.3"]
     for path in FILES:
         found = cases.load(path, "nada")
         assert found.suite.case == path.stem and found.suite.cannot_in_any and found.suite.expect
@@ -70,6 +71,8 @@ def test_capacities_and_times_are_the_rfcs() -> None:
     said = {
         "5.1": {99},
         "5.1-100": {99},
+        "5.1-jitter": {99},
+        "5.1-loss": {99},
         "5.3": {99},
         "5.4": {119},
         "5.5": {299},
@@ -77,6 +80,9 @@ def test_capacities_and_times_are_the_rfcs() -> None:
         "5.6-1000": {119},
         "5.7": {299},
         "5.8": {40, 119},
+        "6.1": {119},
+        "6.2": {99},
+        "6.3": {299},
     }
     assert ends == {**said, "5.2": {124}}  # 5.2 has no end of its media
 
@@ -84,6 +90,11 @@ def test_capacities_and_times_are_the_rfcs() -> None:
 REFERENCE_BPS = {
     "5.1": 1e6,
     "5.1-100": 1e6,
+    "5.1-jitter": 1e6,
+    "5.1-loss": 1e6,
+    "6.1": 3.5e6,
+    "6.2": 1e6,
+    "6.3": 1.5e6,
     "5.2": 2e6,
     "5.3": 1e6,
     "5.4": 3.5e6,
@@ -152,6 +163,70 @@ def test_round_trips_of_5_5() -> None:
     assert delays == pytest.approx([0.010, 0.025, 0.050, 0.100, 0.150] * 2)  # video, and audio
 
 
+def test_priorities_of_6_1() -> None:
+    """2 to 1 to 1, in the network and at the times of 5.4 [RFC 8867 sec 6.1]; a sender without priority goes without it, and says so."""
+    found, plain = case("6.1"), case("5.4").experiment
+    assert sorted(found.priorities.values()) == [1, 1, 2]
+    media_flows = [f for f in found.experiment.flows if f.kind == "nada"]
+    assert [f.settings.parameters.priority for f in media_flows] == [2, 1, 1]
+    assert [(f.start_s, f.stop_s) for f in media_flows] == [(f.start_s, f.stop_s) for f in plain.flows if f.kind == "nada"]
+    assert bottleneck(found.experiment) == bottleneck(plain)
+    without = case("6.1", "gcc")
+    assert without.priorities == found.priorities and any("gcc has no such parameter" in text for text in without.suite.cannot)
+
+
+def test_6_2_marks_and_its_reference_does_not() -> None:
+    found = case("6.2")
+    assert found.reference is not None and not bottleneck(found.reference).marks and bottleneck(found.experiment).marks
+    assert bottleneck(found.reference).queue == bottleneck(found.experiment).queue
+    ecn = [[f.settings.parameters.ecn for f in e.flows if f.kind == "nada"] for e in (found.experiment, found.reference)]
+    assert ecn == [[True], [False]]
+    assert found.experiment.changes == found.reference.changes == case("5.1").experiment.changes
+
+
+def test_bottlenecks_of_6_3() -> None:
+    """2, 8 and 1.5 Mb/s; 100, 40 and 40 ms one way [RFC 8867 sec 6.3], figure 7: the second flow on the first bottleneck, the third on the last."""
+    experiment = case("6.3").experiment
+    path = media.addressing.path
+    ways = {f.name: path(experiment.topology, f.sender, f.receiver) for f in experiment.flows}
+    assert [sum(p.link.delay_s for p in ways[f"media-{n}"]) for n in (1, 2, 3)] == pytest.approx([0.1, 0.04, 0.04])
+    trunks = {name: [f"{p.node}->{p.peer}" for p in way if {p.node, p.peer} <= {"s1", "s2", "s3", "s4"}] for name, way in ways.items()}
+    assert trunks["media-1"] == ["s1->s2", "s2->s3", "s3->s4"] and (trunks["media-2"], trunks["media-3"]) == (["s1->s2"], ["s3->s4"])
+    assert all(trunks[f"audio-{n}"] == trunks[f"media-{n}"] for n in (1, 2, 3))
+    assert [p.link.rate_bps for p in ways["media-1"] if p.node != p.peer and p.link.rate_bps < 1e8] == [2e6, 8e6, 1.5e6]
+
+
+def test_jitter_and_loss_of_the_bottleneck() -> None:
+    """5 ms and three deviations [RFC 8868 sec 4.5.3]; 1 % [RFC 8868 sec 4.2]; and the same by option, whose losses the bound allows."""
+    assert (bottleneck(case("5.1-jitter").experiment).jitter_std_s, bottleneck(case("5.1-loss").experiment).loss) == (0.005, 0.01)
+    path = next(path for path in FILES if path.stem == "5.4")
+    given = cases.load(path, "nada", cases.Options(loss=0.05, jitter_std_s=0.005))
+    link = bottleneck(given.experiment)
+    assert (link.loss, link.jitter_std_s) == (0.05, 0.005)
+    bounds = [{e.figure: e.high for e in c.suite.expect}["most_loss"] for c in (case("5.4"), given)]
+    assert bounds == pytest.approx([0.02, 0.07])
+
+
+@pytest.mark.parametrize(("queue", "marking"), [(None, "codel"), ("pie", "pie"), ("dualpi2", "dualpi2"), ("step", "step")])
+def test_ecn_of_a_whole_suite(queue: str | None, marking: str) -> None:
+    """All basic cases with ECN [RFC 8867 sec 6.2]; TCP with it [RFC 7928 sec 4.5]."""
+    for path in [*FILES, *cases.files("rfc7928")]:
+        tcp = path.parent.name == "rfc7928"
+        found = cases.load(path, "tcp-sack" if tcp else "scream", cases.Options(queue, ecn=True)).experiment
+        assert bottleneck(found).queue == marking and bottleneck(found).marks
+        tested = [f.settings for f in found.flows if f.kind == "scream" or (f.name.startswith("tested") and f.kind == "tcp-sack")]
+        assert all((s if tcp else s.parameters).ecn for s in tested)
+
+
+@pytest.mark.parametrize(
+    ("kind", "queue", "message"),
+    [("gcc", None, "--ecn: gcc has no parameter ecn: leave the option out"), ("nada", "droptail", "--ecn: droptail marks no packets")],
+)
+def test_ecn_that_cannot_be_is_refused(kind: str, queue: str | None, message: str) -> None:
+    with pytest.raises(Refusal, match=message):
+        cases.load(FILES[0], kind, cases.Options(queue, ecn=True))
+
+
 def test_short_flows_of_5_7() -> None:
     """Ten sources, two of them ON at first [RFC 8867 sec 5.7]; all end before the media, so that recovery can be seen."""
     short = [f for f in case("5.7").experiment.flows if f.kind == "tcp-newreno"]
@@ -166,7 +241,7 @@ def test_short_flows_of_5_7() -> None:
 @pytest.mark.parametrize(
     ("suite", "kind", "message"),
     [
-        ("rfc8876", "nada", "unknown suite 'rfc8876'; did you mean 'rfc8867'?: there is rfc8867, rfc7928, l4s"),
+        ("rfc8876", "nada", "unknown suite 'rfc8876'; did you mean 'rfc8869'?: there is rfc8867, rfc8869, rfc7928, l4s"),
         ("rfc8867", "nadda", "--algorithm nadda: no rate-adaptation algorithm of that name; did you mean 'nada'?"),
         ("rfc7928", "nada", "--algorithm nada: this suite tests queues with TCP"),
         ("rfc8867", "tcp-reno", "--algorithm tcp-reno: no rate-adaptation algorithm of that name"),
@@ -193,7 +268,7 @@ def test_every_queue_can_be_tested_with_every_tcp() -> None:
             assert loaded.case.startswith(path.stem.lstrip("0").split("-")[0])
             assert all("[RFC 7928 sec 4.2]" not in e.source and "RFC 7928 section" not in e.source for e in loaded.expect)
             for queue in QUEUES:
-                found = cases.load(path, "tcp-cubic", queue).experiment
+                found = cases.load(path, "tcp-cubic", cases.Options(queue)).experiment
                 links = [p.link for p in found.topology.ports()[found.bottleneck[0]] if p.number == found.bottleneck[1]]
                 assert [link.queue for link in links] == [queue]
                 chosen = suite == "rfc7928" and path.stem in ("5.2", "5.3-1")  # by the RFC
@@ -261,13 +336,20 @@ def test_scenarios_of_rfc7928_section_5() -> None:
 
 def test_fair_shares() -> None:
     """3.5 Mb/s for 1.5, 0.5 and without limit: 0.5, then 3 for two: 1.5 each."""
-    assert media.fair_shares(3.5e6, [1.5e6, 0.5e6, math.inf]) == [1.5e6, 0.5e6, 1.5e6]
-    assert media.fair_shares(3e6, [1.5e6] * 5) == [0.6e6] * 5
+    link = ("s1", 1)
+    assert media.fair_shares({link: 3.5e6}, [[link]] * 3, [1.5e6, 0.5e6, math.inf]) == [1.5e6, 0.5e6, 1.5e6]
+    assert media.fair_shares({link: 3e6}, [[link]] * 5, [1.5e6] * 5) == [0.6e6] * 5
+
+
+def test_fair_shares_over_two_bottlenecks() -> None:
+    """2 and 1.5 Mb/s, as in [RFC 8867 sec 6.3]: the flow over both has half of the smaller, and leaves 1.25 Mb/s of the other."""
+    a, b = ("s1", 1), ("s3", 1)
+    assert media.fair_shares({a: 2e6, b: 1.5e6}, [[a, b], [a], [b]], [1.5e6] * 3) == [0.75e6, 1.25e6, 0.75e6]
 
 
 @given(st.floats(1e5, 1e8), st.lists(st.floats(1e5, 1e8), min_size=1, max_size=8))
 def test_fair_shares_fill_the_link_and_favour_nobody(capacity: float, limits: list[float]) -> None:
-    shares = media.fair_shares(capacity, limits)
+    shares = media.fair_shares({("s1", 1): capacity}, [[("s1", 1)]] * len(limits), limits)
     assert sum(shares) == pytest.approx(min(capacity, sum(limits)))
     assert all(share <= limit for share, limit in zip(shares, limits))
     short = [share for share, limit in zip(shares, limits) if share < limit * (1 - 1e-9)]
@@ -408,8 +490,20 @@ def test_degradation_is_beside_the_same_phase_of_the_reference() -> None:
     phases, reference = (media.phases(records(bps, 0.06)) for bps in ([0.6e6, 0.3e6], [0.8e6, 0.4e6]))
     assert media.totals(phases, reference=reference)["least_of_reference"] == pytest.approx(0.75)
     assert math.isnan(media.totals(phases)["least_of_reference"])
+    assert media.totals(phases, reference=reference)["loss_over_reference"] == pytest.approx(0.0)
+    slower = [dataclasses.replace(phase, queueing_s=phase.queueing_s - 0.02) for phase in phases]
+    assert media.totals(phases, reference=slower)["queueing_over_reference_s"] == pytest.approx(0.02)
     longer = [dataclasses.replace(phase, end_s=120.0) for phase in reference]
     assert math.isnan(media.totals(phases, reference=longer)["least_of_reference"])  # other halves are compared with nothing
+
+
+def test_priority_is_the_ratio_of_rates_when_all_flows_are_there() -> None:
+    made = records([1.2e6, 0.6e6], 0.06)
+    first, second = (f.flow.name for f in made.flows[:2])
+    phases = media.phases(made)
+    assert media.totals(phases, priorities={first: 2.0, second: 1.0})["priority_ratio"] == pytest.approx(2.0)
+    assert media.totals(phases, priorities={first: 1.0, second: 2.0})["priority_ratio"] == pytest.approx(0.5)
+    assert math.isnan(media.totals(phases, priorities={first: 2.0, "third": 1.0})["priority_ratio"])
 
 
 def test_a_rate_converges_when_it_stays_near_its_end() -> None:

@@ -299,7 +299,9 @@ class Link:
             raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
         check_jitter(self.jitter_s, self.jitter_std_s)
         if self.jitter_std_s and self.trace is not None:
-            raise ValueError("jitter_std_s: keeps frames apart at the link's rate, which a trace changes: give it to another link of the path")
+            raise ValueError(
+                "jitter_std_s: keeps frames apart at the link's rate, which a trace changes: give it to another link of the path"
+            )
         check_rate("rate_bps", self.rate_bps)
         for key, trace in (("trace", self.trace), ("trace_back", self.trace_back)):
             if trace is None:

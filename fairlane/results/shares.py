@@ -48,7 +48,7 @@ class ShareTable:
         deciding = _deciding([tuple(path) for path in paths], links)
         self._rates = {key: links[key] for key in deciding}
         alone = Counter(map(group_of, records))
-        self._filling = _Filling()
+        self._filling = Filling()
         # Of each record: its class, which has one share.
         self._class = [
             self._filling.add(tuple(key for key in path if key in deciding), group_of(r) if alone[group_of(r)] > 1 else None)
@@ -192,7 +192,7 @@ def _deciding(paths: list[tuple[_Link, ...]], rates: Mapping[_Link, _Rates]) -> 
     return {key for key, others in common.items() if not any(decided_by(key, other) for other in others - {key})}
 
 
-class _Filling:
+class Filling:
     """Progressive filling of links. A class: flows that cross the same links. Flows to several receivers are one connection on each link, so that each
     receiver has a class of its own, and those of one flow a group."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +13,7 @@ from fairlane.errors import Refusal
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.results import made, result_folder
 from fairlane.suites import cases, page
-from fairlane.suites.cases import Judged
+from fairlane.suites.cases import Judged, Options
 
 
 def kind_of(algorithm: str) -> str:
@@ -27,14 +26,12 @@ def kind_of(algorithm: str) -> str:
     return kinds[0]
 
 
-def carry_out(
-    suite: str, algorithm: str, out: Path | None, console: Console, queue: str | None = None, programs: Sequence[Path] = ()
-) -> bool:
-    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. queue, programs: of `cases.load`. Refusal, before anything runs, for an unknown suite or
+def carry_out(suite: str, algorithm: str, out: Path | None, console: Console, options: Options) -> bool:
+    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. Refusal, before anything runs, for an unknown suite or
     sender, or a folder that exists. RunFailed: a run ended early."""
     files = cases.files(suite)
     kind = kind_of(algorithm)
-    chosen = [cases.load(path, kind, queue, programs) for path in files]
+    chosen = [cases.load(path, kind, options) for path in files]
     folder = result_folder.ResultFolder.reserve(out, f"{suite}-{kind}", chosen[0].experiment.seed)
     try:
         with interruptible():
@@ -43,7 +40,7 @@ def carry_out(
             for case in chosen:
                 judged.append(cases.run(case))
                 _say(judged[-1], console)
-            page.write(suite, kind, judged, folder.work)
+            page.write(suite, kind, options, judged, folder.work)
             final = folder.publish()
     except BaseException:
         folder.discard()

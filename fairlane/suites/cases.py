@@ -29,6 +29,8 @@ from fairlane.suites import media
 from fairlane.topologies.model import SCHEMES
 
 FOLDER = Path(__file__).parent
+ECN_QUEUE = "codel"
+"""What marks where ECN is asked for and neither case nor caller name a queue."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,25 @@ class _About:
 
 SUITES = {
     "rfc8867": _About("Test Cases for Evaluating Congestion Control for Interactive Real-Time Media (RFC 8867), metrics of RFC 8868"),
+    "rfc8869": _About("Evaluation Test Cases for Interactive Real-Time Media over Wireless Networks (RFC 8869), metrics of RFC 8868"),
     "rfc7928": _About("Characterization Guidelines for Active Queue Management (RFC 7928)", tcp=True),
     "l4s": _About("Low latency, low loss, scalable throughput (RFC 9330): the L4S team's grid of rates and round trips", tcp=True),
 }
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all cases of a suite get in place of their own. queue: of the links between switches. programs: P4 files that replace those of their names in p4src. ecn: the
+    tested flows have ECN, and the queues mark. loss, jitter_std_s: of the bottleneck, in each direction, as of a `Link`."""
+
+    queue: str | None = None
+    programs: Sequence[Path] = ()
+    ecn: bool = False
+    loss: float = 0.0
+    jitter_std_s: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "programs": [path.name for path in self.programs]}
 
 
 @dataclass(frozen=True)
@@ -64,7 +82,8 @@ class Expect:
 @dataclass(frozen=True)
 class _Suite:
     """The table `[suite]`. says: what the RFC expects. cannot: what of the case this testbed leaves out or does in another way; cannot_in_any: the same of all
-    cases that inherit it. reference: a file beside this one, whose run the figure `least_of_reference` compares with."""
+    cases that inherit it. reference: a file beside this one, whose run the figures `least_of_reference`, `queueing_over_reference_s` and `loss_over_reference`
+    compare with."""
 
     case: str
     says: str
@@ -86,6 +105,8 @@ class Case:
     suite: _Suite
     experiment: Experiment
     reference: Experiment | None = None
+    priorities: Mapping[str, float] = field(default_factory=dict)
+    """Of its media flows, where it has any."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +166,9 @@ def files(suite: str) -> list[Path]:
     return sorted((path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_")), key=lambda path: path.stem)
 
 
-def load(path: Path, kind: str, queue: str | None = None, programs: Sequence[Path] = ()) -> Case:
-    """A case with flows of `kind` in place of those that it tests: media flows, whose kind is an algorithm, or TCP flows named "tested". queue,
-    programs: in place of the bottleneck's, and of files of those names in p4src. Refusal when the kind cannot be such a flow; ConfigError names file, line and
-    key."""
+def load(path: Path, kind: str, options: Options = Options()) -> Case:
+    """A case with flows of `kind` in place of those that it tests: media flows, whose kind is an algorithm, or TCP flows named "tested". Refusal when the kind
+    cannot be such a flow; ConfigError names file, line and key."""
     about = SUITES.get(path.parent.name)
     if about is not None and about.tcp:
         if not kinds.is_tcp(kind):
@@ -157,15 +177,9 @@ def load(path: Path, kind: str, queue: str | None = None, programs: Sequence[Pat
         _check_media(kind)
     document = loader.read(path)
     values = copy.deepcopy(document.values)
-    for group in values["flows"]:
-        if media.is_name_of_tested(group["name"], kinds.algorithm(group["kind"]) is not None):
-            group["kind"] = kind
-    if queue is not None:
-        topology = values["topology"]
-        link = topology["bottleneck"] if "bottleneck" in topology else topology["links"][0]
-        for key in [key for key in link if key in ("queue", *SCHEMES)]:
-            del link[key]
-        link["queue"] = queue
+    priorities = {g["name"]: g["parameters"]["priority"] for g in values["flows"] if "priority" in g.get("parameters", {})}
+    without = _exchange(values, kind, options.ecn)
+    _change_network(values, options)
     document = Document(document.name, values, document.places)
     keys = schema.build(_Keys, Document(document.name, {"suite": values["suite"]}, document.places))
     figures = media.totals([])
@@ -180,8 +194,62 @@ def load(path: Path, kind: str, queue: str | None = None, programs: Sequence[Pat
         beside = path.with_name(f"{keys.suite.reference}.toml")
         if not beside.is_file():
             raise document.error(("suite", "reference"), f"no file {beside}")
-        reference = load(beside, kind, queue, programs).experiment
-    return Case(keys.suite, user_files.with_programs(experiment, programs), reference)
+        reference = load(beside, kind, options).experiment
+    suite = dataclasses.replace(
+        keys.suite,
+        cannot=keys.suite.cannot + tuple(f"{key}: {kind} has no such parameter, its flows go without it" for key in without),
+        expect=tuple(_beside_loss(expect, options.loss) for expect in keys.suite.expect),
+    )
+    return Case(suite, user_files.with_programs(experiment, options.programs), reference, priorities)
+
+
+def _exchange(values: dict[str, Any], kind: str, ecn: bool) -> list[str]:
+    """The tested flows become flows of `kind`; the parameters that the case gives them and that this kind does not have."""
+    without: dict[str, None] = {}
+    known = kinds.keys(kind)
+    for group in values["flows"]:
+        if not media.is_name_of_tested(group["name"], kinds.algorithm(group["kind"]) is not None):
+            continue
+        group["kind"] = kind
+        given = group.get("parameters", {}) | ({"ecn": True} if ecn else {})
+        without |= dict.fromkeys(key for key in given if key not in known)
+        group["parameters"] = {key: value for key, value in given.items() if key in known}
+    if ecn and "ecn" in without:
+        raise Refusal(f"--ecn: {kind} has no parameter ecn: leave the option out")
+    return list(without)
+
+
+def _change_network(values: dict[str, Any], options: Options) -> None:
+    topology = values["topology"]
+    switches = {node["name"] for node in topology.get("nodes", ()) if node["kind"] == "switch"}
+    trunks = [topology["bottleneck"]] if "bottleneck" in topology else [t for t in topology["links"] if switches.issuperset(t["ends"])]
+    for link in trunks:
+        own = link.get("queue", next((name for name in SCHEMES if name in link), None))
+        queue = options.queue or (own or ECN_QUEUE if options.ecn else None)
+        if queue is None:
+            continue
+        if options.ecn and queue not in SCHEMES:
+            raise Refusal(f"--ecn: {queue} marks no packets: give --queue {ECN_QUEUE}, or another that marks")
+        kept = link.get(queue, {}) if options.queue is None else {}
+        for key in [key for key in link if key in ("queue", *SCHEMES)]:
+            del link[key]
+        link["queue"] = queue
+        scheme = next((scheme for name, scheme in SCHEMES.items() if name == queue), None)
+        if options.ecn and scheme is not None and any(f.name == "ecn" for f in dataclasses.fields(scheme)):
+            kept = {**kept, "ecn": True}
+        if kept:
+            link[queue] = kept
+    if options.loss:
+        trunks[0]["loss"] = options.loss
+    if options.jitter_std_s:
+        trunks[0]["jitter_std_s"] = options.jitter_std_s
+
+
+def _beside_loss(expect: Expect, loss: float) -> Expect:
+    """A bound of losses, with those of the link itself."""
+    if expect.figure != "most_loss" or not loss:
+        return expect
+    return dataclasses.replace(expect, high=expect.high + loss, source=f"{expect.source}; and {100 * loss:g} % that the link loses")
 
 
 def _check_media(kind: str) -> None:
@@ -201,7 +269,7 @@ def run(case: Case) -> Judged:
     records, films = _run(case.experiment)
     reference = media.phases(_run(case.reference)[0]) if case.reference is not None else []
     phases = media.phases(records)
-    return Judged(case, records, phases, media.totals(phases, records.flows, reference), films)
+    return Judged(case, records, phases, media.totals(phases, records.flows, reference, case.priorities), films)
 
 
 def _run(experiment: Experiment) -> tuple[Series, dict[str, list[Frame]]]:

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
+from fairlane.results import shares
 from fairlane.results.figures import jain_index
 from fairlane.results.frames import Frame
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
@@ -38,6 +40,8 @@ SHORTEST_PHASE_S = 5.0
 CONVERGED_WITHIN = 0.25
 """A rate has converged when each second's mean stays within so much of the phase's own; ours, as [RFC 8868 sec 3] names no width."""
 DELAY_PERCENTILE = 95
+_Link = tuple[str, int]
+"""A port of a switch."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Phase:
     total_use: float
     queueing_s: float
     loss: float
+    rates_bps: dict[str, float]
     jain: float
     convergence_s: float
     shares: dict[str, float]
@@ -107,22 +112,28 @@ def most_bps(record: FlowRecord) -> float:
     return min(settings.maximum_rate_bps, getattr(settings.parameters, "rate_bps", math.inf) if fixed else math.inf)
 
 
-def fair_shares(capacity_bps: float, limits_bps: Sequence[float]) -> list[float]:
-    """Max-min fair shares of one link by flows that can use `limits_bps` at most."""
-    shares, left, waiting = [0.0] * len(limits_bps), capacity_bps, sorted(range(len(limits_bps)), key=lambda i: limits_bps[i])
-    for place, i in enumerate(waiting):
-        shares[i] = min(limits_bps[i], left / (len(waiting) - place))
-        left -= shares[i]
-    return shares
+def fair_shares(capacities_bps: Mapping[_Link, float], routes: Sequence[Sequence[_Link]], limits_bps: Sequence[float]) -> list[float]:
+    """Max-min fair share of each flow, which crosses the links of its route and can use its limit at most."""
+    filling = shares.Filling()
+    limits = {("limit", i): limit_bps for i, limit_bps in enumerate(limits_bps)}
+    classes = [filling.add((*route, limit), None) for route, limit in zip(routes, limits)]
+    for number in classes:
+        filling.change(number, 1)
+    found = filling.shares({**capacities_bps, **limits})
+    return [found[number] for number in classes]
 
 
-def _trunk(series: Series, record: FlowRecord) -> tuple[str, int]:
-    """The port of the bottleneck, in either direction, that a flow's data crosses."""
+def _trunks(series: Series, record: FlowRecord) -> list[_Link]:
+    """The ports of the links between switches that a flow's data cross."""
     switches = set(series.experiment.topology.switches)
-    for port in addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver):
-        if port.node in switches and port.peer in switches:
-            return port.node, port.number
-    raise ValueError(f"flow {record.flow.name} crosses no link between switches")
+    path = addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+    return [(port.node, port.number) for port in path if port.node in switches and port.peer in switches]
+
+
+def _bottlenecks(series: Series) -> list[_Link]:
+    """Of each measured flow, the slowest link between switches, by the rates of the topology."""
+    routes = [_trunks(series, f) for f in series.flows if is_measured(f)]
+    return list(dict.fromkeys(min(route, key=lambda key: series.links[key].port.link.rate_bps) for route in routes))
 
 
 def _propagation_s(series: Series, port: Port, at_s: float) -> float:
@@ -131,12 +142,34 @@ def _propagation_s(series: Series, port: Port, at_s: float) -> float:
     return next((delay_s for delay_s in reversed(delays) if delay_s is not None), port.link.delay_s)
 
 
-def _base_delay_s(series: Series, record: FlowRecord, capacity_bps: float, start_s: float, end_s: float) -> float:
-    """Propagation and transmissions of a mean packet on its way, without queues, with the bottleneck at a capacity."""
+def _capacity_bps(link: LinkRecord, start_s: float, end_s: float) -> float:
+    return link.capacity_bits().over(start_s, end_s) / (end_s - start_s)
+
+
+def _base_delay_s(series: Series, record: FlowRecord, start_s: float, end_s: float) -> float:
+    """Propagation, jitter and transmissions of a mean packet on its way, without queues."""
     packets = record.packets.over(start_s, end_s)
     bits = 8 * record.received.over(start_s, end_s) / packets if packets > 0 else math.nan
-    key, path = _trunk(series, record), addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
-    return sum(_propagation_s(series, p, start_s) + bits / (capacity_bps if (p.node, p.number) == key else p.link.rate_bps) for p in path)
+    trunks = _trunks(series, record)
+    return sum(
+        _propagation_s(series, p, start_s)
+        + p.link.mean_jitter_s
+        + bits / (_capacity_bps(series.links[p.node, p.number], start_s, end_s) if (p.node, p.number) in trunks else p.link.rate_bps)
+        for p in addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+    )
+
+
+def _fair(series: Series, flows: Sequence[FlowRecord], start_s: float, end_s: float) -> dict[str, float]:
+    """The fair share of each flow; while a link follows a trace, the mean over intervals of `BIN_S` of the shares of what it has in each."""
+    routes, limits = [_trunks(series, f) for f in flows], [most_bps(f) for f in flows]
+    links = {key: series.links[key] for route in routes for key in route}
+    traced = any(link.port.trace is not None for link in links.values())
+    edges = _intervals(start_s, end_s, BIN_S if traced else end_s - start_s)
+    each = [
+        fair_shares({key: _capacity_bps(link, a, b) for key, link in links.items()}, routes, limits)
+        for a, b in itertools.pairwise(edges.tolist())
+    ]
+    return dict(zip([f.flow.name for f in flows], np.mean(each, axis=0).tolist()))
 
 
 def _mean_delay_s(record: FlowRecord, start_s: float, end_s: float) -> float:
@@ -210,25 +243,32 @@ def _feedback(series: Series, link: LinkRecord, flows: Sequence[FlowRecord], sta
     received = sum(f.received.over(start_s, end_s) for f in flows)
     if back is None or received <= 0 or any(map(_is_tcp, flows)):
         return math.nan
-    returning = [f for f in series.flows if _trunk(series, f) == (back.port.node, back.port.number)]
+    returning = [f for f in series.flows if (back.port.node, back.port.number) in _trunks(series, f)]
     return (back.transmitted_bytes.over(start_s, end_s) - sum(f.received.over(start_s, end_s) for f in returning)) / received
 
 
 def _phase(
-    series: Series, link: LinkRecord, flows: Sequence[FlowRecord], everyone: Sequence[FlowRecord], start_s: float, end_s: float
+    series: Series,
+    link: LinkRecord,
+    flows: Sequence[FlowRecord],
+    beside: Sequence[FlowRecord],
+    everyone: Sequence[FlowRecord],
+    start_s: float,
+    end_s: float,
 ) -> Phase:
+    """flows: long ones that cross the link. beside: long ones that share another link with them. everyone: all that cross it, short ones, too."""
     half_s = (start_s + end_s) / 2
     media = [f for f in flows if is_measured(f)]
     short = [f for f in everyone if is_short(f) and f.active is not None]
-    capacity_bps = link.capacity_bits().over(half_s, end_s) / (end_s - half_s)
+    capacity_bps = _capacity_bps(link, half_s, end_s)
     rates = {f.flow.name: _rate_bps(f, half_s, end_s) for f in flows}
-    fair = dict(zip(rates, fair_shares(capacity_bps, [most_bps(f) for f in flows])))
+    fair = _fair(series, [*flows, *beside], half_s, end_s)
     share = {name: rate / fair[name] for name, rate in rates.items()}
     media_bps = sum(rates[f.flow.name] for f in media)
     available_bps = sum(fair[f.flow.name] for f in media)
     total_bps = sum(_rate_bps(f, half_s, end_s) for f in everyone)
     timed = [f for f in media if isinstance(f.flow.settings, AlgorithmSettings)]
-    delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, capacity_bps, half_s, end_s) for f in timed]
+    delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, half_s, end_s) for f in timed]
     known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, half_s, end_s)]
     sent = sum(f.sent.over(half_s, end_s) for f in media)
     tcp_bps = [rates[f.flow.name] for f in flows if _is_tcp(f) and not is_measured(f)]
@@ -243,6 +283,7 @@ def _phase(
         total_bps / capacity_bps,
         max(known, default=math.nan),
         max(0.0, sum(f.lost.over(half_s, end_s) for f in media)) / sent if sent else math.nan,
+        {f.flow.name: rates[f.flow.name] for f in media},
         jain_index([rates[f.flow.name] for f in media]),
         _converged_s(media, start_s, end_s),
         {f.flow.name: share[f.flow.name] for f in media},
@@ -258,23 +299,27 @@ def _phase(
 
 
 def phases(series: Series) -> list[Phase]:
-    """Of each direction that media flows take, in the order of time."""
+    """Of each bottleneck of media flows, in the order of time."""
     found: list[Phase] = []
     duration_s = series.experiment.duration_s
-    for key in dict.fromkeys(_trunk(series, f) for f in series.flows if is_measured(f)):
-        crossing = [f for f in series.flows if _trunk(series, f) == key]
-        long = [f for f in crossing if _is_long(f)]
-        # Of a trace the rates are means of each interval: equal ones are no change.
-        rates = itertools.pairwise(series.links[key].rates_bps)
-        edges = {0.0, duration_s, *(t for (_, before), (t, after) in rates if not math.isclose(before, after))}
+    routes = {f.flow.name: _trunks(series, f) for f in series.flows}
+    for key in _bottlenecks(series):
+        crossing = [f for f in series.flows if key in routes[f.flow.name]]
+        near = {other for f in crossing for other in routes[f.flow.name]}
+        long = [f for f in series.flows if _is_long(f) and near.intersection(routes[f.flow.name])]
+        # A trace changes all the time; its means of each interval are no changes.
+        rates = [] if series.links[key].port.trace is not None else series.links[key].rates_bps
+        edges = {0.0, duration_s, *(t for (_, before), (t, after) in itertools.pairwise(rates) if not math.isclose(before, after))}
         edges |= {t for f in long for t in (f.flow.start_s, f.flow.stop_s) if t is not None}
         ends = [f.active[1] for f in crossing if is_short(f) and f.active is not None]
         edges |= {max(ends)} if ends and not any(f.flow.name.startswith("tested") for f in crossing) else set()
         times = sorted(t for t in edges if 0 <= t <= duration_s)
         for start_s, end_s in itertools.pairwise(times):
             active = [f for f in long if f.flow.start_s <= start_s and (f.flow.stop_s is None or f.flow.stop_s >= end_s)]
-            if end_s - start_s >= SHORTEST_PHASE_S and any(map(is_measured, active)):
-                found.append(_phase(series, series.links[key], active, crossing, start_s, end_s))
+            here = [f for f in active if key in routes[f.flow.name]]
+            if end_s - start_s >= SHORTEST_PHASE_S and any(map(is_measured, here)):
+                beside = [f for f in active if key not in routes[f.flow.name]]
+                found.append(_phase(series, series.links[key], here, beside, crossing, start_s, end_s))
     return sorted(found, key=lambda phase: (phase.start_s, phase.link))
 
 
@@ -334,13 +379,33 @@ def of_reference(found: Sequence[Phase], reference: Sequence[Phase]) -> float:
     return min((p.media_bps / rates[key] for p in found if rates.get(key := (p.link, p.start_s, p.end_s), 0.0) > 0), default=math.nan)
 
 
-def totals(found: Sequence[Phase], flows: Sequence[FlowRecord] = (), reference: Sequence[Phase] = ()) -> dict[str, float]:
+def over_reference(found: Sequence[Phase], reference: Sequence[Phase], figure: Callable[[Phase], float]) -> float:
+    """How much higher a figure is than in the same phase of another run, most over the phases that both have."""
+    others = {(phase.link, phase.start_s, phase.end_s): figure(phase) for phase in reference}
+    return max((figure(p) - others[key] for p in found if (key := (p.link, p.start_s, p.end_s)) in others), default=math.nan)
+
+
+def priority_ratio(found: Sequence[Phase], priorities: Mapping[str, float]) -> float:
+    """Mean rate of the flows of the highest priority over that of the lowest, in the last phase that has all flows of `priorities`."""
+    for phase in reversed(found):
+        if priorities and priorities.keys() <= phase.rates_bps.keys():
+            of = {level: fmean(phase.rates_bps[name] for name in priorities if priorities[name] == level) for level in priorities.values()}
+            return of[max(of)] / of[min(of)] if of[min(of)] > 0 else math.inf
+    return math.nan
+
+
+def totals(
+    found: Sequence[Phase],
+    flows: Sequence[FlowRecord] = (),
+    reference: Sequence[Phase] = (),
+    priorities: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, float]:
     """The worst over phases of each figure that an expectation may name, and of `flows` the longest completion; `nan` where no phase has it."""
 
     def least(values: Sequence[float]) -> float:
         return min(values, default=math.nan) if not any(map(math.isnan, values)) else math.nan
 
-    shares = [share for phase in found for share in phase.shares.values()]
+    of_fair = [share for phase in found for share in phase.shares.values()]
     several = [phase for phase in found if len(phase.shares) > 1]
     files = [math.inf if math.isnan(f.completion_s) else f.completion_s for f in flows if is_short(f) and f.flow.name.startswith("tested")]
     return {
@@ -348,8 +413,8 @@ def totals(found: Sequence[Phase], flows: Sequence[FlowRecord] = (), reference: 
         "least_total_use": least([phase.total_use for phase in found]),
         "most_queueing_s": -least([-phase.queueing_s for phase in found]),
         "most_loss": -least([-phase.loss for phase in found]),
-        "lowest_share": least(shares),
-        "highest_share": -least([-share for share in shares]),
+        "lowest_share": least(of_fair),
+        "highest_share": -least([-share for share in of_fair]),
         "lowest_tcp_share": least([share for phase in found for share in phase.tcp_shares.values()]),
         "longest_convergence_s": -least([-phase.convergence_s for phase in found]),
         "lowest_media_bps": least([phase.lowest_bps for phase in found]),
@@ -360,5 +425,8 @@ def totals(found: Sequence[Phase], flows: Sequence[FlowRecord] = (), reference: 
         "most_swings": -least([-phase.swings for phase in found]),
         "most_feedback": -least([-phase.feedback for phase in found]),
         "least_of_reference": of_reference(found, reference),
+        "queueing_over_reference_s": over_reference(found, reference, lambda phase: phase.queueing_s),
+        "loss_over_reference": over_reference(found, reference, lambda phase: phase.loss),
+        "priority_ratio": priority_ratio(found, priorities),
         "longest_completion_s": max(files, default=math.nan),
     }

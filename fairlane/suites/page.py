@@ -14,18 +14,19 @@ import numpy as np
 from fairlane.results import compare, palette, result_folder
 from fairlane.studies.page import environment
 from fairlane.suites import logs, media
-from fairlane.suites.cases import SUITES, Judged
+from fairlane.suites.cases import SUITES, Judged, Options
 
 DATA, PAGE = "suite.json", "index.html"
 _SECOND_S = 1.0
 _MOST_LINES = 8
 
 
-def write(suite: str, kind: str, judged: Sequence[Judged], folder: Path) -> None:
+def write(suite: str, kind: str, options: Options, judged: Sequence[Judged], folder: Path) -> None:
     """All files into `folder`, which exists."""
     logs.write(judged, folder)
     cases = [j.to_json() for j in judged]
-    result_folder.write_json(folder / DATA, {"suite": suite, "algorithm": kind, "version": version("fairlane"), "cases": cases})
+    about = {"suite": suite, "algorithm": kind, "options": options.to_json(), "version": version("fairlane")}
+    result_folder.write_json(folder / DATA, {**about, "cases": cases})
     drawn = [
         (compare.svg(partial(_rates, judged=j), f"r{n}"), compare.svg(partial(_delays, judged=j), f"d{n}")) for n, j in enumerate(judged)
     ]
