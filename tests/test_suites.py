@@ -486,6 +486,16 @@ def test_recovery_is_a_phase_after_the_last_file() -> None:
     assert totals["lowest_media_bps"] == pytest.approx(0.5e6)
 
 
+def test_recovery_from_a_long_tcp_flow_begins_at_its_end() -> None:
+    made = records([0.5e6, 0.5e6], 0.06)
+    long = next(f for f in case("5.6").experiment.flows if f.kind == "tcp-newreno")
+    ends = {"sender": made.flows[0].flow.sender, "receiver": made.flows[0].flow.receiver, "start_s": 20.0, "stop_s": 60.0}
+    beside = dataclasses.replace(made.flows[0], flow=dataclasses.replace(long, **ends), active=(20.0, 60.0))
+    phases = media.phases(dataclasses.replace(made, flows=[*made.flows, beside]))
+    assert [(p.start_s, p.end_s, p.after_cross) for p in phases] == [(0.0, 20.0, False), (20.0, 60.0, False), (60.0, 100.0, True)]
+    assert media.totals(phases)["use_after_cross"] == pytest.approx(0.5)
+
+
 def test_degradation_is_beside_the_same_phase_of_the_reference() -> None:
     phases, reference = (media.phases(records(bps, 0.06)) for bps in ([0.6e6, 0.3e6], [0.8e6, 0.4e6]))
     assert media.totals(phases, reference=reference)["least_of_reference"] == pytest.approx(0.75)

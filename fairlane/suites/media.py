@@ -1,6 +1,6 @@
 """Figures of the measured flows over a changing link: the metrics of each flow [RFC 8868 sec 3], and the figures of each phase of a case.
 
-Measured are rate-adaptation algorithms' flows but those whose names begin with "audio", "unresponsive" or "beside", and, by suites of queues, flows with names
+Measured are rate-adaptation algorithms' flows but those whose names begin with "audio", "background", "unresponsive" or "beside", and, by suites of queues, flows with names
 that begin with "tested" or "measured"; `media` below means either.
 
 A phase is a time in which neither the capacity of a direction nor the set of its long flows changes ("static periods" [RFC 8868 sec 3]); its figures are over
@@ -52,7 +52,7 @@ class Phase:
     lowest_bps: the least mean of a media flow in 20 s, or in the second half where that is shorter. ratios: lowest rate over highest of two media flows, least over
     intervals of 1, 5 and 20 s; not a number with one flow. cross_ratio: mean rate of a media flow over that of a long TCP flow. swings: oscillations of the media's
     sending rates. feedback: bytes that come back for each byte of media; not a number beside TCP, whose acknowledgements are not told apart. synchronization: part of the media
-    flows that lose packets where any does. after_cross: short TCP flows have ended before."""
+    flows that lose packets where any does. after_cross: TCP flows beside the media have ended before."""
 
     link: str
     start_s: float
@@ -80,7 +80,9 @@ class Phase:
 
 def is_name_of_tested(name: str, is_algorithm: bool) -> bool:
     """Whether a flow is of the sender that the suite tests: any algorithm's but those of the case's own names, and of TCP those named "tested"."""
-    return name.startswith("tested") or (is_algorithm and not name.startswith(("unresponsive", "audio", "measured", "beside")))
+    return name.startswith("tested") or (
+        is_algorithm and not name.startswith(("unresponsive", "audio", "background", "measured", "beside"))
+    )
 
 
 def is_short(record: FlowRecord) -> bool:
@@ -100,7 +102,7 @@ def _is_tcp(record: FlowRecord) -> bool:
 
 
 def _is_long(record: FlowRecord) -> bool:
-    return is_measured(record) or (_is_tcp(record) and not is_short(record)) or record.flow.name.startswith("audio")
+    return is_measured(record) or (_is_tcp(record) and not is_short(record)) or record.flow.name.startswith(("audio", "background"))
 
 
 def most_bps(record: FlowRecord) -> float:
@@ -247,6 +249,12 @@ def _feedback(series: Series, link: LinkRecord, flows: Sequence[FlowRecord], sta
     return (back.transmitted_bytes.over(start_s, end_s) - sum(f.received.over(start_s, end_s) for f in returning)) / received
 
 
+def _is_over(cross: Sequence[FlowRecord], start_s: float) -> bool:
+    """Whether there has been TCP beside the media, and all of it has ended."""
+    ends = [f.active[1] if is_short(f) else f.flow.stop_s for f in cross if f.active is not None]
+    return bool(ends) and all(end_s is not None and end_s <= start_s for end_s in ends)
+
+
 def _phase(
     series: Series,
     link: LinkRecord,
@@ -259,7 +267,6 @@ def _phase(
     """flows: long ones that cross the link. beside: long ones that share another link with them. everyone: all that cross it, short ones, too."""
     half_s = (start_s + end_s) / 2
     media = [f for f in flows if is_measured(f)]
-    short = [f for f in everyone if is_short(f) and f.active is not None]
     capacity_bps = _capacity_bps(link, half_s, end_s)
     rates = {f.flow.name: _rate_bps(f, half_s, end_s) for f in flows}
     fair = _fair(series, [*flows, *beside], half_s, end_s)
@@ -294,7 +301,7 @@ def _phase(
         sum(swings(f.sent_bytes, half_s, end_s) for f in media),
         _feedback(series, link, everyone, half_s, end_s),
         synchronization(media, half_s, end_s),
-        bool(short) and all(f.active is not None and f.active[1] <= start_s for f in short),
+        _is_over([f for f in everyone if _is_tcp(f) and not is_measured(f)], start_s),
     )
 
 
@@ -307,10 +314,11 @@ def phases(series: Series) -> list[Phase]:
         crossing = [f for f in series.flows if key in routes[f.flow.name]]
         near = {other for f in crossing for other in routes[f.flow.name]}
         long = [f for f in series.flows if _is_long(f) and near.intersection(routes[f.flow.name])]
-        # A trace changes all the time; its means of each interval are no changes.
-        rates = [] if series.links[key].port.trace is not None else series.links[key].rates_bps
+        # A trace changes all the time: its means of each interval are no changes. But it may be of a medium that all flows share.
+        traced = series.links[key].port.trace is not None
+        rates = [] if traced else series.links[key].rates_bps
         edges = {0.0, duration_s, *(t for (_, before), (t, after) in itertools.pairwise(rates) if not math.isclose(before, after))}
-        edges |= {t for f in long for t in (f.flow.start_s, f.flow.stop_s) if t is not None}
+        edges |= {t for f in (filter(_is_long, series.flows) if traced else long) for t in (f.flow.start_s, f.flow.stop_s) if t is not None}
         ends = [f.active[1] for f in crossing if is_short(f) and f.active is not None]
         edges |= {max(ends)} if ends and not any(f.flow.name.startswith("tested") for f in crossing) else set()
         times = sorted(t for t in edges if 0 <= t <= duration_s)
@@ -425,6 +433,7 @@ def totals(
         "most_swings": -least([-phase.swings for phase in found]),
         "most_feedback": -least([-phase.feedback for phase in found]),
         "least_of_reference": of_reference(found, reference),
+        "least_of_reference_beside_tcp": of_reference([phase for phase in found if phase.tcp_shares], reference),
         "queueing_over_reference_s": over_reference(found, reference, lambda phase: phase.queueing_s),
         "loss_over_reference": over_reference(found, reference, lambda phase: phase.loss),
         "priority_ratio": priority_ratio(found, priorities),

@@ -1,6 +1,6 @@
-"""Makes the traces of `topologies/traces/` anew: `python -m tools.traces [DIR]`. The same files each time.
+"""Makes the traces of `topologies/traces/` anew: `python -m tools.traces [DIR]`; and with `--rfc8869` those of the suite rfc8869. The same files each time.
 
-`topologies/traces/README.md` states the models. A picture of all traces is drawn with `--picture FILE.svg`.
+`docs/traces.md` states the models. A picture of the first is drawn with `--picture FILE.svg`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 
 from fairlane.topologies import trace
 from fairlane.topologies.trace import FOLDER, OPPORTUNITY_BYTES
+from tools.traces.lte import Lte
+from tools.traces.wifi import More, Wifi
 
 _STEP_S = 0.02
 
@@ -87,6 +89,27 @@ TRACES: tuple[Cellular | Steps, ...] = (
 )
 
 
+SUITE = Path(__file__).parents[2] / "fairlane/suites/rfc8869"
+_SMALL_M, _LARGE_M = 166.666, 577.3333
+"""Cell radii of [RFC 8869 sec 2.1.2] and [RFC 8869 sec 2.2.2]."""
+RFC8869: tuple[Lte | Wifi, ...] = (
+    Lte("_2.1-down-035.csv", 1, False, 3.5, _SMALL_M, 3.0, 4e6),
+    Lte("_2.1-down-070.csv", 2, False, 7.0, _SMALL_M, 30.0, 4e6),
+    Lte("_2.1-down-105.csv", 3, False, 10.5, _SMALL_M, 3.0, 4e6),
+    Lte("_2.1-up-035.csv", 1, True, 3.5, _SMALL_M, 3.0, 2e6),
+    Lte("_2.1-up-070.csv", 2, True, 7.0, _SMALL_M, 30.0, 2e6),
+    Lte("_2.2-down-035.csv", 2, False, 3.5, _LARGE_M, 3.0, 2e6),
+    Lte("_2.2-up-007.csv", 4, True, 0.7, _LARGE_M, 3.0, 1e6),
+    Lte("_2.2-up-021.csv", 4, True, 2.1, _LARGE_M, 3.0, 1e6),
+    Wifi("_3.2-down.csv", 1, "down", 16, 0),
+    Wifi("_3.2-up.csv", 1, "up", 0, 16),
+    *(Wifi(f"_3.2-both-{way}.csv", 1, way, 8, 8) for way in ("up", "down")),
+    *(Wifi(f"_3.2-on-off-{way}.csv", 1, way, 8, 8, more=More(5, 1e6, 0.0, 60.0)) for way in ("up", "down")),
+    *(Wifi(f"_3.2-off-on-{way}.csv", 1, way, 8, 8, more=More(5, 1e6, 61.0, 120.0)) for way in ("up", "down")),
+    *(Wifi(f"_3.2-tcp-{way}.csv", 1, way, 8, 8, more=More(5, 10e6, 40.0, 80.0)) for way in ("up", "down")),
+)
+
+
 def draw(path: Path) -> None:
     """All traces in one picture: means of each 0.25 s."""
     import matplotlib
@@ -115,7 +138,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.traces", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER, help="where the files go (default: %(default)s)")
     parser.add_argument("--picture", type=Path, metavar="FILE.svg", help="draw all traces")
+    parser.add_argument(
+        "--rfc8869", action="store_true", help="write the traces of the suite rfc8869 instead, to its folder: half a minute"
+    )
     given = parser.parse_args()
+    if given.rfc8869:
+        for trace_of_suite in RFC8869:
+            (SUITE / trace_of_suite.name).write_text(trace_of_suite.text())
+        return
     for made in TRACES:
         (given.folder / made.name).write_text(made.text())
     if given.picture is not None:
