@@ -78,7 +78,7 @@ NEXT_STATE: dict[tuple[State, Use], State] = {
     (State.INCREASE, Use.NORMAL): State.INCREASE,
     (State.DECREASE, Use.NORMAL): State.HOLD,
 }
-"""The table of [GCC sec 5.5]."""
+"""[GCC sec 5.5], its table."""
 
 
 @dataclass(frozen=True, slots=True)
