@@ -7,7 +7,7 @@ A row of a page, in tables with these columns, and others between them:
 
 5/5 is the fifth requirement of section 5 in tools/citations/sources/rfc6675.toml: a sentence with MUST, SHOULD, ... A section's rows name the requirements
 that they cover. A section in which no row names any passes if it has as many rows, or key words in its rules, as requirements; the report counts those apart. One row that is
-`not applicable` covers its whole sections, and the sections below them that have no row.
+`not applicable` covers its whole sections, and the sections below them that have no row; a table | clause | reason | has such rows alone.
 A row is `met` only where it names a test, a file or an identifier that exists, refers to one above, or says something and the page's introduction names the file;
 tests and files that rows name exist. All other states give a reason.
 """
@@ -91,12 +91,17 @@ def page(path: str, text: str, source: Source) -> Page:
             if "state" in header and not _is_clauses(header):
                 found.faults.append(Fault(path, number, f"a table of clauses has the columns | {' | '.join(COLUMNS)} |"))
             continue
-        if not _is_clauses(header) or set(line) <= set("|-: "):
+        if set(line) <= set("|-: "):
             continue
-        if len(now) != len(header):
+        if header == ["clause", "reason"] and len(now) == 2:
+            now = [now[0], "", "not applicable", now[1]]
+        elif not _is_clauses(header):
+            continue
+        elif len(now) != len(header):
             found.faults.append(Fault(path, number, f"{len(now)} cells instead of {len(header)}; write a bar within a cell as \\|"))
             continue
-        now = [now[header.index(column)] for column in COLUMNS]
+        else:
+            now = [now[header.index(column)] for column in COLUMNS]
         sections: list[str] = []
         for _, citation in grammar.citations(now[0], frozenset((source.name,))):
             if citation and citation.source == source.name:

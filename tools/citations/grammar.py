@@ -23,7 +23,7 @@ from dataclasses import dataclass
 KINDS = {"sec": "section", "eq": "equation", "fig": "figure", "table": "table"}
 _NUMBER = r"(?:[0-9]+|[IVX]+|[A-Z])(?:\.(?:[0-9]+|[A-Z]))*(?![0-9A-Za-z])"
 _ITEM = rf"{_NUMBER}(?: to {_NUMBER})?"
-_LABEL = r"(?:[0-9]{1,2}|[A-Za-z]|R[0-9])(?:\.[0-9A-Za-z]{1,2})?(?![0-9A-Za-z])"
+_LABEL = r"(?:[0-9]{1,2}[a-z]?|[A-Za-z]|R[0-9])(?:\.[0-9A-Za-z]{1,2})?(?![0-9A-Za-z])"
 _STEPS = rf" step {_LABEL}(?: to {_LABEL})?(?:, {_LABEL}(?: to {_LABEL})?)*"
 _PLACE = rf"(?:{'|'.join(KINDS)}) {_ITEM}(?:, (?!(?:{'|'.join(KINDS)}) ){_ITEM})*(?:{_STEPS})?"
 _PLACES = re.compile(rf"{_PLACE}(?:, {_PLACE})*")

@@ -10,7 +10,7 @@ _HEADING = re.compile(r"(?:Appendix |APPENDIX )?([0-9]+(?:\.[0-9]+)*|[A-Z](?:\.[
 _CAPTION = re.compile(r" +(Figure|Table|FIGURE|TABLE) ([0-9]+)(?:(?:[.:] *| -+ )(\S.*)| *)$")
 _EQUATION = re.compile(r"[^(].*(?: {2}\(| \(Eq\. )([0-9]{1,2})\)$| {10,}\(([0-9]{1,2})\)$")
 _STEP = re.compile(
-    r" +(?:\(([0-9]{1,2}(?:\.[0-9]{1,2}|\.?[a-z])?|[A-Z](?:\.[0-9]+)?|[a-z])\)|([0-9]{1,2}|[A-Za-z]|R[0-9])[.)]|Step ([0-9]{1,2})[:.]) +\S"
+    r" +(?:\(([0-9]{1,2}(?:\.[0-9]{1,2}|\.?[a-z])?|[A-Z](?:\.[0-9]+)?|[a-z])\)|([0-9]{1,2}[a-z]?|[A-Za-z]|R[0-9])[.)]|Step ([0-9]{1,2})[:.]) +\S"
 )
 _WORDS = r"MUST NOT|MUST|SHALL NOT|SHALL|REQUIRED|SHOULD NOT|SHOULD|NOT RECOMMENDED|RECOMMENDED"
 _LOWER = r"must not|must|shall not|shall|should not|should(?! (?:also )?be (?:noted|aware))|not recommended|recommended"
@@ -70,6 +70,9 @@ def sections(text: str) -> list[tuple[str, str, list[str]]]:
         if at <= skip:
             continue
         heading = _HEADING.fullmatch(line)
+        # acknowledgements and addresses, which have no number, end the last section
+        if re.match(r"(?:Acknowledg|Contributors|Authors?'|Full Copyright)", line) and found and not kept[at - 1]:
+            break
         # a heading stands at the margin, below an empty line; in a table of contents points or a page's number follow
         if heading is None or re.search(r"\.{3}|(\. ){2}| {2,}[0-9]+$", heading[2]) or (at > 0 and kept[at - 1]):
             if found:
@@ -117,7 +120,7 @@ def contents(text: str, *, keep_requirements: bool = False, lower_case: bool = F
                     steps.append(label)
         if steps and not title.lower().endswith(("references", "addresses")):
             result.step[number] = steps
-        if keep_requirements and number.split(".")[0] not in without:
+        if keep_requirements and number.split(".")[0] not in without and not title.startswith(("Acknowledg", "Contributors")):
             result.requirements |= _requirements(number, body, lower_case)
     return result
 
@@ -153,7 +156,7 @@ def _requirements(section: str, body: list[str], lower_case: bool) -> dict[str, 
     found: dict[str, str] = {}
     word = re.compile(rf"\b({_WORDS}{'|' + _LOWER if lower_case else ''})\b")
     for sentence in _sentences([line for line in body if not re.match(r" *[+|]", line)]):
-        if "RFC2119" in sentence or "RFC 2119" in sentence or "BCP 14" in sentence or "key words" in sentence.lower():
+        if "RFC2119" in sentence or "RFC 2119" in sentence or "BCP 14" in sentence or re.search("key ?words", sentence.lower()):
             continue
         words = list(dict.fromkeys(match[1].upper() for match in word.finditer(sentence)))
         if words:
