@@ -23,11 +23,6 @@ impl Ranges {
         self.items.clear();
     }
 
-    /// The end of the highest range.
-    pub fn end(&self) -> Option<u64> {
-        self.items.last().map(|r| r.1)
-    }
-
     /// Adds `start..end` and returns how many of its bytes were new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {

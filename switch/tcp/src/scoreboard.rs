@@ -231,7 +231,11 @@ mod tests {
         board.advance(1000);
         assert_eq!(board.next_seg(2000, 8000, false), Some(NextSeg::Rescue { start: 6000, end: 8000 }), "(4)");
         board.sack(6000, 8000);
-        assert_eq!(board.next_seg(2000, 8000, false), Some(NextSeg::Rescue { start: 4000, end: 5000 }), "the highest octets without a SACK");
+        assert_eq!(
+            board.next_seg(2000, 8000, false),
+            Some(NextSeg::Rescue { start: 4000, end: 5000 }),
+            "the highest octets without a SACK"
+        );
         board.rescue_rxt = 8000;
         assert_eq!(board.next_seg(2000, 8000, false), None, "once");
     }
