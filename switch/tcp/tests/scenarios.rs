@@ -411,25 +411,61 @@ fn rfc_8312_5_8_time_limited_by_the_application_is_no_time_of_cubic() {
     assert!((68 * MSS..=71 * MSS).contains(&bench.cwnd()), "{}", bench.cwnd());
 }
 
-/// By hand: the first ACK after recovery goes (W_cubic(RTT) - cwnd) / cwnd of a segment, however many segments it covers; where octets are
-/// counted, as many times as the segments that it covers, at most two.
+/// By hand. The first ACK after recovery finds W_cubic(0) below W_est, and adds alpha / cwnd for each segment. A round trip later an ACK goes
+/// (W_cubic(t + RTT) - cwnd) / cwnd of a segment, however many segments it covers; where octets are counted, as many times as the segments
+/// that it covers, at most two.
 #[test]
-fn rfc_8312_4_3_cubic_grows_by_acks_or_by_what_they_cover() {
+fn rfc_9438_4_4_cubic_grows_by_acks_or_by_what_they_cover() {
     for (byte_counting, covers, times) in [(false, 1, 1.0), (false, 2, 1.0), (true, 1, 1.0), (true, 2, 2.0), (true, 5, 2.0)] {
         let mut bench = in_flight_with(Config { byte_counting, ..config(Flavour::Cubic) }, 100);
         bench.ack(1);
         bench.ack_sack(1, &[(2, 5)]);
         bench.ack(101);
+        let epoch = bench.cwnd() as f64 / 1e3;
+        bench.ack(102);
         let before = bench.cwnd() as f64 / 1e3;
+        assert!((before - epoch - 9.0 / 17.0 / epoch).abs() < 0.002, "{before} after {epoch}: the Reno-friendly region");
         bench.now += 100 * MS;
-        bench.ack(101 + covers);
+        bench.ack(102 + covers);
         let srtt = bench.sender.srtt().unwrap() as f64 * 1e-9;
         // the window before the reduction had grown by the ACK of the first segment
-        let (w_max, k) = (100.01, f64::cbrt((100.01 - before) / 0.4));
-        let step = (0.4 * (srtt - k).powi(3) + w_max - before) / before * times;
+        let (w_max, k) = (100.01, f64::cbrt((100.01 - epoch) / 0.4));
+        let step = (0.4 * (0.1 + srtt - k).powi(3) + w_max - before) / before * times;
         let grown = bench.cwnd() as f64 / 1e3 - before;
         assert!((grown - step).abs() < 0.002, "{byte_counting} {covers}: {grown}, by hand {step}");
     }
+}
+
+/// By hand: 8 s after a reduction from 100 segments the window is above W_max, at 100 + 0.4 x^3. Then the application has one segment at a time
+/// for 20 s. When nine round trips have passed since the first ACK of full windows again, the window is 100 + 0.4 (x + 0.9)^3.
+#[test]
+fn rfc_9438_4_2_time_limited_by_the_application_is_not_in_t() {
+    let start = Config { initial_window_segments: 100, initial_ssthresh: Some(2 * MSS), ..config(Flavour::Cubic) };
+    let mut bench = Bench { sender: Sender::new(start, 0).unwrap(), now: 0, out: vec![] };
+    bench.sender.write(100 * MSS);
+    bench.open();
+    bench.ack_sack(0, &[(1, 4)]);
+    bench.ack(100);
+    let rounds = |bench: &mut Bench, rounds: usize, limited: bool| {
+        for _ in 0..rounds {
+            let flight = bench.sender.flight_size();
+            bench.sender.write(if limited { MSS } else { 2 * bench.cwnd() - flight });
+            bench.sender.poll(bench.now, &mut bench.out);
+            bench.now += 100 * MS;
+            let acknowledged = bench.sender.acknowledged() / MSS;
+            for n in 1..=bench.sender.flight_size() / MSS {
+                bench.ack(acknowledged + n);
+            }
+        }
+        bench.cwnd() as f64 / 1e3
+    };
+    let busy = rounds(&mut bench, 80, false);
+    assert!(busy > 115.0, "{busy}");
+    rounds(&mut bench, 100, true);
+    let before = rounds(&mut bench, 100, true);
+    let after = rounds(&mut bench, 10, false);
+    let by_hand = 100.0 + 0.4 * (f64::cbrt((before - 100.0) / 0.4) + 0.9).powi(3);
+    assert!((after - by_hand).abs() < 3.0, "{before}, then {after}, by hand {by_hand}");
 }
 
 /// By hand: W(t) = 70 + 0.4 t^3 or W_est = 70 + 5.3 t, whichever is larger.

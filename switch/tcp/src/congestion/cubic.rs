@@ -28,6 +28,8 @@ pub(crate) struct Cubic {
 #[derive(Clone, Debug)]
 struct Epoch {
     start: Nanos,
+    /// Since when the application limits the flow: such time is not in t.
+    limited_at: Option<Nanos>,
     k: f64,
     w_est: f64,
     /// Fraction of a segment that the window has earned and `Core`, which counts octets, does not hold yet.
@@ -69,11 +71,14 @@ impl Cubic {
     /// Sections 4.2 to 4.5: an ACK of `acked` octets outside recovery.
     pub fn grow(&mut self, core: &mut Core, now: Nanos, acked: u64, srtt: Option<Nanos>) {
         if !core.cwnd_limited {
-            // time without data to send is no time to grow in (section 5.8)
-            self.epoch = None;
+            // no growth then, and t stands still [RFC 9438 sec 4.2], [RFC 9438 sec 5.8]
+            if let Some(epoch) = &mut self.epoch {
+                epoch.limited_at.get_or_insert(now);
+            }
             return;
         }
         if core.cwnd < core.ssthresh {
+            self.epoch = None;
             return core.grow(acked);
         }
         let mss = core.mss as f64;
@@ -81,6 +86,7 @@ impl Cubic {
         let (w_max, cwnd_prior) = (self.w_max.max(cwnd), self.cwnd_prior);
         let epoch = self.epoch.get_or_insert_with(|| Epoch {
             start: now,
+            limited_at: None,
             // K = cbrt((W_max - cwnd_epoch) / C), equation (2)
             k: libm::cbrt((w_max - cwnd) / C),
             w_est: cwnd,
@@ -90,30 +96,35 @@ impl Cubic {
             // no reduction since the start or since a timeout, or the window grew past it in slow start: the cubic starts at its plateau
             self.w_max = cwnd;
         }
-        let t = (now - epoch.start) as f64 * 1e-9 + srtt.unwrap_or(0) as f64 * 1e-9;
-        let w_cubic = C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + self.w_max;
+        if let Some(since) = epoch.limited_at.take() {
+            epoch.start += now - since;
+        }
+        let (t, rtt) = ((now - epoch.start) as f64 * 1e-9, srtt.unwrap_or(0) as f64 * 1e-9);
+        // equation (1)
+        let w_max = self.w_max;
+        let w_cubic = |t: f64| C * (t - epoch.k) * (t - epoch.k) * (t - epoch.k) + w_max;
         let segments = acked as f64 / mss;
-        let target = w_cubic.clamp(cwnd, 1.5 * cwnd);
-        // (target - cwnd) / cwnd segments for an ACK [RFC 8312 sec 4.3], or for each segment that it acknowledges, where octets are counted
+        let target = w_cubic(t + rtt).clamp(cwnd, 1.5 * cwnd);
+        // (target - cwnd) / cwnd segments for an ACK [RFC 9438 sec 4.4], or for each segment that it acknowledges, where octets are counted
         let steps = if core.byte_counting { segments.min(2.0) } else { 1.0 };
-        let mut next = cwnd + (target - cwnd) / cwnd * steps;
-        match self.friendliness {
+        let by_cubic = cwnd + (target - cwnd) / cwnd * steps;
+        let next = match self.friendliness {
             RenoFriendliness::Rfc9438 => {
                 // W_est, equation (4); alpha is 1 once the window of the last reduction is reached
                 let alpha = if epoch.w_est >= cwnd_prior { 1.0 } else { ALPHA };
-                epoch.w_est += alpha * segments / cwnd;
-                // section 4.3: the Reno-friendly region
-                if w_cubic < epoch.w_est {
-                    next = next.max(epoch.w_est);
-                }
+                let w_est = epoch.w_est + alpha * segments / cwnd;
+                // section 4.3: in the Reno-friendly region the window is W_est, though it does not fall
+                let next = if w_cubic(t) < w_est { w_est.max(cwnd) } else { by_cubic };
+                epoch.w_est = w_est;
+                next
             }
             RenoFriendliness::Linux26 => {
                 epoch.w_est += ALPHA_LINUX26 / cwnd;
                 // one segment in cwnd / behind ACKs
                 let behind = ((epoch.w_est - cwnd) as i64).max(0);
-                next = next.max(cwnd + behind as f64 / cwnd);
+                by_cubic.max(cwnd + behind as f64 / cwnd)
             }
-        }
+        };
         let octets = (next - cwnd) * mss + epoch.carry;
         core.cwnd = (core.cwnd + octets as u64).min(core.max_window);
         epoch.carry = octets - (octets as u64) as f64;
