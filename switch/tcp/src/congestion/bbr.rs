@@ -10,19 +10,19 @@
 use super::{sack, Core, Delivered};
 use crate::Nanos;
 
-/// Gain of rate and window in Startup, `BBRHighGain` (section 4.2.1): 2 / ln 2, with which the rate doubles in each round.
+/// Gain of rate and window in Startup, `BBRHighGain` (section 4.3.2.1): 2 / ln 2, as the draft rounds it, with which the rate doubles in each round.
 const HIGH_GAIN: f64 = 2.89;
 /// Gains of the rate in `ProbeBW`, one a minimum round trip (section 4.3.4.1).
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Gain of the window in `ProbeBW` (section 4.2.3.2).
+/// Gain of the window in `ProbeBW` (section 4.3.4.3).
 const PROBE_CWND_GAIN: f64 = 2.0;
-/// Rounds that a maximum of the bandwidth lasts, `BtlBwFilterLen` (section 4.1.1.3).
+/// Rounds that a maximum of the bandwidth lasts, `BtlBwFilterLen` (section 4.1.1.2).
 const BANDWIDTH_ROUNDS: usize = 10;
-/// Time that a minimum of the round trip lasts, `RTpropFilterLen` (section 4.1.2.3).
+/// Time that a minimum of the round trip lasts, `RTpropFilterLen` (section 4.1.2.2).
 const MIN_RTT_LASTS: Nanos = 10_000_000_000;
 /// Least time in `ProbeRTT` (section 4.3.5).
 const PROBE_RTT: Nanos = 200_000_000;
-/// Segments of the least window, `BBRMinPipeCwnd` (section 4.2.3.1).
+/// Segments of the least window, `BBRMinPipeCwnd` (section 4.2.3.3).
 const MIN_SEGMENTS: u64 = 4;
 /// Growth that counts as such in Startup, and rounds without it that end Startup (section 4.3.2.2).
 const FULL_GROWTH: f64 = 1.25;
@@ -83,7 +83,7 @@ pub(crate) struct Bbr {
     /// `BBR.RTprop`, and since when it holds.
     min_rtt: Option<Nanos>,
     min_rtt_at: Nanos,
-    /// Rounds (section 4.1.1.2).
+    /// Rounds (section 4.1.1.3).
     round: u64,
     round_start: bool,
     next_round_delivered: u64,
@@ -98,7 +98,8 @@ pub(crate) struct Bbr {
     probe_rtt_done_at: Option<Nanos>,
     probe_rtt_round_done: bool,
     recovery: Recovery,
-    packet_conservation: bool,
+    /// `BBR.packet_conservation`: until a segment arrives that left when so many octets had been delivered.
+    conserved_until: Option<u64>,
     prior_cwnd: u64,
     idle_restart: bool,
     /// Octets a second.
@@ -129,7 +130,7 @@ impl Bbr {
             probe_rtt_done_at: None,
             probe_rtt_round_done: false,
             recovery: Recovery::None,
-            packet_conservation: false,
+            conserved_until: None,
             prior_cwnd: 0,
             idle_restart: false,
             pacing_rate: 0.0,
@@ -139,7 +140,7 @@ impl Bbr {
         }
     }
 
-    /// `BBRInit` (section 4.1): `rtt` is of the handshake.
+    /// `BBRInit` (section 4.3.1): `rtt` is of the handshake.
     pub fn on_established(&mut self, core: &Core, now: Nanos, rtt: Option<Nanos>) {
         self.min_rtt = rtt;
         self.min_rtt_at = now;
@@ -170,7 +171,7 @@ impl Bbr {
         }
     }
 
-    /// `BBRUpdateOnACK` (section 3.3).
+    /// `BBRUpdateOnACK` (section 3.5.2).
     pub fn on_delivered(&mut self, core: &mut Core, now: Nanos, event: &Delivered) {
         self.follow_recovery(core, event);
         self.update_bandwidth(event);
@@ -183,7 +184,7 @@ impl Bbr {
         self.set_cwnd(core, event);
     }
 
-    /// `BBRUpdateBtlBw`, `BBRUpdateRound` (sections 4.1.1.2 and 4.1.1.3).
+    /// `BBRUpdateBtlBw`, `BBRUpdateRound` (sections 4.1.1.5 and 4.1.1.3).
     fn update_bandwidth(&mut self, event: &Delivered) {
         self.round_start = false;
         let Some(prior) = event.sample.prior_delivered else { return };
@@ -191,8 +192,8 @@ impl Bbr {
             self.next_round_delivered = event.sample.delivered;
             self.round += 1;
             self.round_start = true;
-            self.packet_conservation = false;
         }
+        self.conserved_until = self.conserved_until.filter(|&until| prior < until);
         if let Some(rate) = event.sample.rate.filter(|&rate| rate >= self.bandwidth.get() || !event.sample.app_limited) {
             self.bandwidth.update(self.round, rate);
         }
@@ -350,7 +351,6 @@ impl Bbr {
         if core.in_recovery && !was {
             self.save_cwnd(core);
             self.recovery = Recovery::Fast;
-            self.packet_conservation = true;
             // until what is in flight is known, after the ACK
             core.cwnd = 0;
         }
@@ -360,7 +360,7 @@ impl Bbr {
     pub fn on_timeout(&mut self, core: &Core) -> u64 {
         self.save_cwnd(core);
         self.recovery = Recovery::Timeout(core.max_sent);
-        self.packet_conservation = false;
+        self.conserved_until = None;
         core.ssthresh
     }
 
@@ -373,9 +373,11 @@ impl Bbr {
         };
         if over {
             self.recovery = Recovery::None;
-            self.packet_conservation = false;
+            self.conserved_until = None;
             core.cwnd = core.cwnd.max(self.prior_cwnd);
         } else if core.cwnd == 0 {
+            // one round trip, which begins now
+            self.conserved_until = Some(event.sample.delivered);
             core.cwnd = core.in_flight() + event.sample.newly_delivered.max(core.mss);
         }
     }
@@ -387,7 +389,7 @@ impl Bbr {
             if self.recovery != Recovery::None && event.lost > 0 {
                 core.cwnd = core.cwnd.saturating_sub(event.lost).max(core.mss);
             }
-            if self.packet_conservation {
+            if self.conserved_until.is_some() {
                 core.cwnd = core.cwnd.max(core.in_flight() + delivered);
             } else {
                 let target = self.inflight(core, self.cwnd_gain);
@@ -478,7 +480,7 @@ mod tests {
         assert!((found - expected).abs() < 1e-9 * expected.abs(), "{found}, not {expected}");
     }
 
-    /// Section 4.1.1.3: ten rounds, whether or not they have a sample.
+    /// Section 4.1.1.2: ten rounds, whether or not they have a sample.
     #[test]
     fn the_bandwidth_is_the_greatest_of_ten_rounds() {
         let mut filter = MaxFilter::default();
@@ -626,12 +628,15 @@ mod tests {
             ..Delivered::default()
         };
         let flight = core.in_flight();
-        bbr.on_delivered(&mut core, now, &ack(1000, 0, 1000));
+        // an ACK that begins a round, of segments that left before the loss was known
+        let round = bbr.next_round_delivered;
+        bbr.on_delivered(&mut core, now, &ack(1000, round, 1000));
         // in flight and delivered, less the segment that was lost, and not below what conservation of packets allows
         assert_eq!((core.cwnd, bbr.prior_cwnd), (flight + 1000, 80_000));
-        bbr.on_delivered(&mut core, now, &ack(1000, u64::MAX, 0));
-        assert!(!bbr.packet_conservation, "a round is over");
-        assert_eq!(core.cwnd, flight + 2000);
+        bbr.on_delivered(&mut core, now, &ack(1000, round, 0));
+        assert_eq!(core.cwnd, flight + 1000, "one round trip is not over");
+        bbr.on_delivered(&mut core, now, &ack(1000, una + 3000, 0));
+        assert_eq!(core.cwnd, flight + 2000, "a segment that left since");
         core.una = core.recover;
         core.board.advance(core.una);
         sack::on_new_ack(&mut core, |_| ());
