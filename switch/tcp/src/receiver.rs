@@ -5,7 +5,7 @@
 //! does not close its own direction.
 
 use crate::ranges::Ranges;
-use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
+use crate::segment::{Ecn, Flags, SackBlocks, Segment, Timestamps, Transmit, HANDSHAKE_WITHOUT_ECT, INITIAL_MARKS};
 use crate::ts_recent::TsRecent;
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
@@ -115,13 +115,9 @@ impl Receiver {
             // outside the window: [RFC 9293 sec 3.10.7.4], drop and acknowledge
             return self.acknowledge(now, out);
         }
-        // a mark is ignored outside the window [RFC 3168 sec 6.1.5]; where marks are counted, that of a duplicate counts
+        // a mark is ignored outside the window [RFC 3168 sec 6.1.5], and counts in acceptable packets only [RFC 9768 sec 3.2]
         let in_window = start >= self.next || end > self.next;
-        let mark_changed = if in_window || self.config.counts_marks() {
-            self.take_mark(now, congestion_experienced, segment.flags.has(Flags::CWR), out)
-        } else {
-            false
-        };
+        let mark_changed = in_window && self.take_mark(now, congestion_experienced, segment.flags.has(Flags::CWR), out);
         if fin && self.fin_at.is_none() {
             self.fin_at = Some(end);
         }
@@ -210,8 +206,9 @@ impl Receiver {
             syn_options: self.config.syn_options(),
             ..Segment::default()
         };
-        if self.config.counts_marks() && segment.ace() == COUNTS_MARKS as u8 {
-            reply = reply.with_ace(SYN_WITHOUT_ECT);
+        // reserved combinations ask for a count, too [RFC 9768 sec 3.1.3]
+        if self.config.counts_marks() && !matches!(segment.ace(), 0b000 | 0b011) {
+            reply = reply.with_ace(HANDSHAKE_WITHOUT_ECT);
         }
         out.push(Transmit { segment: reply, ecn: self.config.handshake_codepoint(), retransmission: false });
     }

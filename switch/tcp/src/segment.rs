@@ -123,8 +123,9 @@ pub struct Segment {
 
 /// What ACE begins with at both ends [RFC 9768 sec 3.2.1].
 pub(crate) const INITIAL_MARKS: u64 = 5;
-/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT [RFC 9768 sec 3.1.1].
-pub(crate) const SYN_WITHOUT_ECT: u64 = 0b010;
+/// AE, CWR, ECE of a SYN-ACK that answers a SYN without ECT [RFC 9768 sec 3.1.1], and of the ACK that answers such a SYN-ACK
+/// [RFC 9768 sec 3.2.2.1].
+pub(crate) const HANDSHAKE_WITHOUT_ECT: u64 = 0b010;
 /// The same of the SYN itself.
 pub(crate) const COUNTS_MARKS: u64 = 0b111;
 

@@ -5,7 +5,7 @@ use crate::delivery::Delivery;
 use crate::pacing::Pacer;
 use crate::rtt::Rtt;
 use crate::scoreboard::NextSeg;
-use crate::segment::{Ecn, Flags, Segment, Timestamps, Transmit, COUNTS_MARKS, INITIAL_MARKS, SYN_WITHOUT_ECT};
+use crate::segment::{Ecn, Flags, Segment, Timestamps, Transmit, COUNTS_MARKS, HANDSHAKE_WITHOUT_ECT, INITIAL_MARKS};
 use crate::ts_recent::TsRecent;
 use crate::{seq, Config, ConfigError, Flavour, Nanos};
 
@@ -198,8 +198,8 @@ impl Sender {
         if let Some(ts) = segment.timestamps {
             self.ts_recent.store(now, ts.value);
         }
-        // [RFC 9768 sec 3.1.1]: a receiver that does not count marks leaves the sender without ECN
-        self.marks = self.marks.filter(|_| u64::from(segment.ace()) == SYN_WITHOUT_ECT);
+        // a receiver that does not count marks leaves the sender without ECN; 0b101 is reserved [RFC 9768 sec 3.1.2], [RFC 9768 sec 3.1.3]
+        self.marks = self.marks.filter(|_| [HANDSHAKE_WITHOUT_ECT, 0b101].contains(&segment.ace().into()));
         let sent = self.timing.take().map(|(_, sent)| sent);
         if let Some(sent) = sent {
             self.rtt.sample(sent, now, 1);
@@ -213,14 +213,14 @@ impl Sender {
         let before = out.len();
         self.send(now, out);
         if out.len() == before {
-            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+            out.push(self.ack_of_syn_ack(now));
         }
     }
 
     fn on_ack(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
         if segment.flags.has(Flags::SYN) {
             // our last step of the handshake was lost
-            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+            out.push(self.ack_of_syn_ack(now));
             return;
         }
         if segment.timestamps.is_some_and(|ts| self.ts_recent.rejects(now, ts.value)) {
@@ -236,6 +236,7 @@ impl Sender {
         let window = (u64::from(segment.window) << self.peer_scale).min(self.core.max_window);
         let window_changed = window != self.core.window_limit;
         self.core.window_limit = window;
+        let is_newer = segment.timestamps.is_some_and(|ts| ts.value != self.ts_recent.echo());
         if let Some(ts) = segment.timestamps {
             self.ts_recent.store(now, ts.value);
         }
@@ -265,7 +266,7 @@ impl Sender {
             self.core.dup_acks = self.core.dup_acks.saturating_add(1);
             self.control.on_dup_ack(&mut self.core);
         }
-        self.deliver(now, segment, prior_in_flight, prior_lost);
+        self.deliver(now, segment, is_newer, prior_in_flight, prior_lost);
         self.send(now, out);
     }
 
@@ -278,11 +279,12 @@ impl Sender {
         }
     }
 
-    /// Tells a paced flavour what this ACK delivered.
-    fn deliver(&mut self, now: Nanos, segment: &Segment, prior_in_flight: u64, prior_lost: u64) {
+    /// Tells a paced flavour what this ACK delivered. `is_newer`: its timestamp is.
+    fn deliver(&mut self, now: Nanos, segment: &Segment, is_newer: bool, prior_in_flight: u64, prior_lost: u64) {
         let Some(delivery) = &mut self.delivery else { return };
         let sample = delivery.sample(now);
-        let marks = self.marks.as_mut().map_or(0, |count| {
+        // an ACK that neither delivers nor is newer may be superseded: its count is ignored [RFC 9768 sec A.2.1]
+        let marks = self.marks.as_mut().filter(|_| sample.newly_delivered > 0 || is_newer).map_or(0, |count| {
             let new = new_marks(*count, segment.ace(), sample.newly_delivered_segments);
             *count += new;
             new
@@ -647,6 +649,15 @@ impl Sender {
         self.timer = Some(now + self.rtt.rto());
     }
 
+    /// The last step of the handshake, without data; it says of the SYN-ACK that it came without ECT [RFC 9768 sec 3.2.2.1].
+    fn ack_of_syn_ack(&self, now: Nanos) -> Transmit {
+        let mut transmit = self.bare(Flags::ACK, self.core.nxt, now);
+        if self.marks.is_some() {
+            transmit.segment = transmit.segment.with_ace(HANDSHAKE_WITHOUT_ECT);
+        }
+        transmit
+    }
+
     /// A segment without payload at stream offset `at`.
     fn bare(&self, flags: Flags, at: u64, now: Nanos) -> Transmit {
         let timestamps = self.config.timestamps.then(|| Timestamps { value: Timestamps::clock(now), echo: self.ts_recent.echo() });
@@ -733,9 +744,10 @@ mod tests {
     /// [RFC 9768 sec 3.2.2.5.2]: the field has three bits; segments that arrived without an ACK of their own may have turned it around.
     #[test]
     fn marks_are_the_difference_of_the_counts() {
-        for (count, ace, segments, marks) in
-            [(5, 5, 2, 0), (5, 6, 2, 1), (7, 0, 1, 1), (13, 4, 7, 7), (5, 5, 7, 0), (5, 5, 8, 8), (5, 6, 8, 1), (5, 6, 9, 9), (5, 4, 1, 7)]
-        {
+        let cases =
+            [(5, 5, 2, 0), (5, 6, 2, 1), (7, 0, 1, 1), (13, 4, 7, 7), (5, 5, 7, 0), (5, 5, 8, 8), (5, 6, 8, 1), (5, 6, 9, 9), (5, 4, 1, 7)];
+        // the examples of [RFC 9768 sec A.2.1]
+        for (count, ace, segments, marks) in cases.into_iter().chain([(5, 7, 9, 2), (5, 7, 10, 10)]) {
             assert_eq!(new_marks(count, ace, segments), marks, "{count}, then {ace}, of {segments} segments");
         }
     }
