@@ -191,10 +191,9 @@ impl Sender {
         }
         // [RFC 7323 sec 2.2]: the window of a SYN is never scaled
         self.core.window_limit = u64::from(segment.window).min(self.core.max_window);
-        if let Some(mss) = segment.syn_options.mss {
-            self.core.mss = self.core.mss.min(u64::from(mss.max(1)));
-            self.core.cwnd = self.core.initial_window();
-        }
+        // 536 where the option is missing [RFC 9293 sec 3.7.1]
+        self.core.mss = self.core.mss.min(u64::from(segment.syn_options.mss.unwrap_or(536).max(1)));
+        self.core.cwnd = self.core.initial_window();
         if let Some(ts) = segment.timestamps {
             self.ts_recent.store(now, ts.value);
         }

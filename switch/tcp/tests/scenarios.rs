@@ -747,6 +747,43 @@ fn rfc_9293_3_5_handshake_negotiates_and_a_lost_syn_is_sent_again() {
 }
 
 #[test]
+fn rfc_9293_3_7_1_without_an_mss_option_segments_have_536_bytes() {
+    let mut sender = Sender::new(Config { handshake: true, ..config(Flavour::Sack) }, 0).unwrap();
+    let mut out = vec![];
+    sender.write(u64::MAX);
+    sender.open(0, &mut out);
+    let syn_ack = Segment { ack: 1, flags: Flags::SYN.with(Flags::ACK), window: u16::MAX, ..Segment::default() };
+    sender.on_segment(10 * MS, &syn_ack, &mut out);
+    assert!(out[1..].iter().all(|t| t.segment.payload_len == 536));
+    assert_eq!((out.len(), sender.cwnd()), (11, 5_360));
+}
+
+#[test]
+fn rfc_9293_3_8_6_1_a_zero_window_is_probed() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    let rto = bench.sender.rto();
+    let shut = Segment { ack: 1 + 10 * MSS as u32, flags: Flags::ACK, window: 0, ..Segment::default() };
+    bench.sender.on_segment(bench.now, &shut, &mut bench.out);
+    let mut at = bench.now;
+    // the round trip of this ACK is a sample, and changes the RTO
+    let mut wait = bench.sender.rto();
+    assert!(wait != rto);
+    for _ in 0..3 {
+        assert_eq!(bench.sender.next_timer(), Some(at + wait), "first after an RTO, then with back-off");
+        at += wait;
+        wait *= 2;
+        bench.sender.on_timer(at, &mut bench.out);
+        assert_eq!(bench.out.iter().map(|t| (t.segment.seq, t.segment.payload_len)).collect::<Vec<_>>(), [(1 + 10 * MSS as u32, 1)]);
+        bench.out.clear();
+        bench.sender.on_segment(at, &shut, &mut bench.out);
+        assert!(bench.out.is_empty());
+    }
+    bench.now = at;
+    bench.sender.on_segment(at, &Segment { window: 8192, ..shut }, &mut bench.out);
+    assert!(!bench.out.is_empty() && bench.sender.stats().timeouts == 0, "the window is open again");
+}
+
+#[test]
 fn rfc_5681_4_2_acknowledgements_are_delayed_at_most_two_segments_or_the_timer() {
     let config = Config { delayed_ack: true, delayed_ack_timeout: 100 * MS, ..config(Flavour::Sack) };
     let mut receiver = Receiver::new(config, 0).unwrap();
