@@ -302,13 +302,20 @@ def suite(
         Path | None,
         typer.Option(help="Folder of suite.json and the page; must not exist. Default: a new one in results/.", show_default=False),
     ] = None,
+    rtp_log: Annotated[
+        bool,
+        typer.Option(
+            "--rtp-log",
+            help="Also log each RTP packet, sent and received, in the format of RFC 8868: rtp/CASE/FLOW.sent.log, FLOW.received.log.",
+        ),
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a case fails.")] = False,
 ) -> None:
     """Run a standard test suite with a sender, in virtual time: suite.json, and a page with a picture for each case."""
     from fairlane.suites import carry_out, cases
 
     options = cases.Options(queue, tuple(program or ()), ecn, loss, jitter / 1000)
-    passes = carry_out.carry_out(name, algorithm, out, console, options)
+    passes = carry_out.carry_out(name, algorithm, out, console, options, rtp_log)
     if strict and not passes:
         raise typer.Exit(CHECK_FAILED)
 

@@ -15,6 +15,9 @@ from fairlane.results import made, result_folder
 from fairlane.suites import cases, page
 from fairlane.suites.cases import Judged, Options
 
+RTP = "rtp"
+"""The folder of the logs of RTP packets."""
+
 
 def kind_of(algorithm: str) -> str:
     """The flow kind that `--algorithm` means: itself, or the only one of a Python file. Refusal for a file with several."""
@@ -26,8 +29,8 @@ def kind_of(algorithm: str) -> str:
     return kinds[0]
 
 
-def carry_out(suite: str, algorithm: str, out: Path | None, console: Console, options: Options) -> bool:
-    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. Refusal, before anything runs, for an unknown suite or
+def carry_out(suite: str, algorithm: str, out: Path | None, console: Console, options: Options, rtp_log: bool = False) -> bool:
+    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. rtp_log: also the packets of each case, to rtp/CASE/. Refusal, before anything runs, for an unknown suite or
     sender, or a folder that exists. RunFailed: a run ended early."""
     files = cases.files(suite)
     kind = kind_of(algorithm)
@@ -38,7 +41,7 @@ def carry_out(suite: str, algorithm: str, out: Path | None, console: Console, op
             made.write(folder.work, user_files.of_experiments(case.experiment for case in chosen))
             judged = []
             for case in chosen:
-                judged.append(cases.run(case))
+                judged.append(cases.run(case, folder.work / RTP / case.suite.case if rtp_log else None))
                 _say(judged[-1], console)
             page.write(suite, kind, options, judged, folder.work)
             final = folder.publish()

@@ -22,7 +22,7 @@ from fairlane.fabrics.progress import Silent
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document
-from fairlane.results import frames, series
+from fairlane.results import frames, rtp_log, series
 from fairlane.results.frames import Frame
 from fairlane.results.series import Series
 from fairlane.suites import media
@@ -263,19 +263,25 @@ def _check_media(kind: str) -> None:
         raise Refusal(f"--algorithm {kind}: a layered flow goes to groups; these cases have one receiver for each flow")
 
 
-def run(case: Case) -> Judged:
-    """Runs a case in virtual time, and judges it. RunFailed: the run ended early."""
+def run(case: Case, rtp_logs: Path | None = None) -> Judged:
+    """Runs a case in virtual time, and judges it. rtp_logs: a folder that is made for the logs of the algorithms' packets. RunFailed: the run ended early."""
     virtual_fabric.check_built()
-    records, films = _run(case.experiment)
+    records, films = _run(case.experiment, rtp_logs)
     reference = media.phases(_run(case.reference)[0]) if case.reference is not None else []
     phases = media.phases(records)
     return Judged(case, records, phases, media.totals(phases, records.flows, reference, case.priorities), films)
 
 
-def _run(experiment: Experiment) -> tuple[Series, dict[str, list[Frame]]]:
+def _run(experiment: Experiment, rtp_logs: Path | None = None) -> tuple[Series, dict[str, list[Frame]]]:
     with tempfile.TemporaryDirectory(prefix="fairlane-suite-") as name:
         folder = Path(name)
-        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler()), folder, Silent())
+        captures = folder / "pcap" if rtp_logs is not None else None
+        outcome = virtual_fabric.run(experiment, virtual_fabric.Options(targets.compiler(), pcap=captures), folder, Silent())
+        if rtp_logs is not None and captures is not None:
+            rtp_logs.mkdir(parents=True)
+            for f in experiment.flows:
+                if isinstance(f.settings, AlgorithmSettings):
+                    rtp_log.write(f, experiment.topology, captures, rtp_logs)
         films = {
             f.name: frames.read(folder, f.name, f.settings.source.frames_per_second)
             for f in experiment.flows

@@ -1,0 +1,79 @@
+"""The log of RTP packets in the common format of [RFC 8868 sec 3.1], of a capture: `python -m fairlane.results.rtp_log FILE.pcap` prints it.
+
+A line has the time in Unix seconds and microseconds, the payload type, the SSRC in hexadecimal, sequence number, RTP timestamp, marker bit and the payload's size in bytes.
+Captures in virtual time are of the end of a link: of a link to a host they have the packets that it received, when they came.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairlane.errors import Refusal
+from fairlane.experiments.model import Flow
+from fairlane.topologies import addressing
+from fairlane.topologies.model import Link, Topology
+
+_NANOSECONDS, _MICROSECONDS = 0xA1B23C4D, 0xA1B2C3D4
+_ETHERNET, _IPV4, _UDP = 1, 0x0800, 17
+_HEADER_BYTES = 12
+
+
+def lines(capture: Path, way: Link | None = None) -> Iterator[str]:
+    """Of a pcap file of Ethernet frames, each packet of RTP over UDP and IPv4, to an even port, as RTP's is [RFC 3550 sec 11]. way: the sender's own link, at whose end
+    they were captured: the time is when its transmission began, but for the link's jitter. Refusal for another file."""
+    data = capture.read_bytes()
+    if (
+        len(data) < 24
+        or struct.unpack_from("<I", data)[0] not in (_NANOSECONDS, _MICROSECONDS)
+        or struct.unpack_from("<I", data, 20)[0] != _ETHERNET
+    ):
+        raise Refusal(f"{capture}: no capture of Ethernet frames in pcap format with the least significant byte first")
+    parts = 1000 if struct.unpack_from("<I", data)[0] == _NANOSECONDS else 1
+    at = 24
+    while at + 16 <= len(data):
+        seconds, part, held, whole = struct.unpack_from("<IIII", data, at)
+        line, before_s = _line(data[at + 16 : at + 16 + held]), 0.0
+        if way is not None:
+            before_s = way.delay_s + 8 * (whole - way.uncounted_bytes) / way.rate_bps
+        at += 16 + held
+        if line is not None:
+            microseconds = 10**6 * seconds + part // parts - round(10**6 * before_s)
+            yield f"{microseconds // 10**6}.{microseconds % 10**6:06} {line}"
+
+
+def _line(frame: bytes) -> str | None:
+    """None: no RTP packet."""
+    if len(frame) < 34 or struct.unpack_from("!H", frame, 12)[0] != _IPV4 or frame[23] != _UDP:
+        return None
+    udp = 14 + 4 * (frame[14] & 0x0F)
+    if len(frame) < udp + 8 + _HEADER_BYTES:
+        return None
+    _, destination, length = struct.unpack_from("!HHH", frame, udp)
+    if destination % 2:
+        return None
+    rtp = udp + 8
+    first, second, sequence, timestamp, ssrc = struct.unpack_from("!BBHII", frame, rtp)
+    if first >> 6 != 2:
+        return None
+    header = _HEADER_BYTES + 4 * (first & 0x0F)
+    if first & 0x10:
+        header += 4 + 4 * struct.unpack_from("!H", frame, rtp + header + 2)[0]
+    padding = frame[udp + length - 1] if first & 0x20 else 0
+    return f"{second & 0x7F} {ssrc:x} {sequence} {timestamp} {second >> 7} {length - 8 - header - padding}"
+
+
+def write(flow: Flow, topology: Topology, captures: Path, folder: Path) -> None:
+    """FLOW.sent.log and FLOW.received.log into `folder`, of a folder of captures."""
+    path = addressing.path(topology, flow.sender, flow.receiver)
+    for port, name, way in ((path[0], "sent", path[0].link), (path[-1], "received", None)):
+        with open(folder / f"{flow.name}.{name}.log", "w", encoding="ascii", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines(captures / f"{port.node}-{port.peer}.pcap", way))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        for text in lines(Path(name)):
+            print(text)
