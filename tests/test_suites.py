@@ -7,7 +7,9 @@ import dataclasses
 import itertools
 import json
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.records import HEADERS_BYTES
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
-from fairlane.suites import carry_out, cases, media
+from fairlane.suites import carry_out, cases, distributions, media
 from fairlane.topologies.model import Link
 
 FILES = cases.files("rfc8867")
@@ -525,6 +527,62 @@ def test_a_rate_converges_when_it_stays_near_its_end() -> None:
     assert media._converged_s([slow], 0.0, 100.0) == 30.0
 
 
+def test_goodput_and_delay_are_of_ten_least_round_trips() -> None:
+    """50 ms one way: periods of 1 s [RFC 7928 sec 2.7]. A flow that has 1 Mb/s and then 0.4 Mb/s, half the time each: 0.96 of either is payload here."""
+    made = records([1e6, 1e6], 0.090)
+    moved = dataclasses.replace(made.flows[0], goodput=moving([1e6, 0.4e6], 50.0))
+    periods, steady = distributions.of(dataclasses.replace(made, flows=[moved, made.flows[1]]))
+    assert (periods.period_s, len(periods.goodput_bps)) == (1.0, 100)
+    found = {part: (goodput, queueing) for part, goodput, queueing in periods.distribution()}
+    assert [found[part][0] for part in (0, 45, 55, 100)] == pytest.approx([0.4e6, 0.4e6, 1e6, 1e6])
+    # As in `test_figures_of_constant_flows`: 90 ms less the empty path.
+    assert [found[part][1] for part in (0, 50, 100)] == pytest.approx([0.03584] * 3, abs=1e-6)
+    assert [goodput for _, goodput, _ in steady.distribution()] == pytest.approx([0.96e6] * 21)
+
+
+def test_an_ellipse_is_one_deviation_of_the_most_likely_gaussian() -> None:
+    """Points at (+-3, 0) and (0, +-1), turned by 30 degrees: the variances along the axes are 18 / 4 and 2 / 4."""
+    turn = math.radians(30)
+    points = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]) @ np.array(
+        [[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]]
+    )
+    found = distributions.ellipse(points[:, 0] + 10, points[:, 1] + 20)
+    assert found is not None
+    assert (found.x, found.y) == (pytest.approx(10), pytest.approx(20))
+    assert (found.width, found.height) == (pytest.approx(2 * math.sqrt(4.5)), pytest.approx(2 * math.sqrt(0.5)))
+    assert found.degrees == pytest.approx(30)
+    assert distributions.ellipse(np.array([1.0, 2.0, math.nan]), np.array([1.0, 2.0, 3.0])) is None
+
+
+def test_gaps_between_losses() -> None:
+    """Losses at 1, 2 (two at once) and 6 s: 5 s for three gaps, the longest 4 s [RFC 7928 sec 2.3]."""
+    lost = Steps(np.array([0.0, 1.0, 2.0, 3.0, 6.0, 9.0]), np.array([0.0, 1.0, 3.0, 3.0, 4.0, 4.0]))
+    assert media.loss_gaps_s(lost) == (pytest.approx(5 / 3), 4.0)
+    assert all(map(math.isnan, media.loss_gaps_s(Steps(np.array([0.0, 1.0]), np.array([0.0, 1.0])))))
+    assert all(map(math.isnan, media.loss_gaps_s(Steps.of([], []))))
+
+
+def test_two_queue_managements_on_a_path() -> None:
+    """Senders at L and at M, equally many, mild congestion [RFC 7928 sec 10.2]; both queues are the one that is tested; round trips of 100 ms."""
+    for queue in ("pie", "red"):
+        experiment = cases.load(cases.FOLDER / "rfc7928/10.toml", "tcp-sack", cases.Options(queue)).experiment
+        path = media.addressing.path
+        ways = [path(experiment.topology, f.sender, f.receiver) for f in experiment.flows]
+        assert [way[0].peer for way in ways] == ["s1"] * 4 + ["s2"] * 4 and {way[-1].node for way in ways} == {"s3"}
+        trunks = {(p.node, p.peer): p.link.queue for way in ways for p in way if p.node.startswith("s") and p.peer.startswith("s")}
+        assert trunks == {("s1", "s2"): queue, ("s2", "s3"): queue}
+        assert [2 * sum(p.link.delay_s for p in way) for way in ways] == pytest.approx([0.1] * 8)
+    assert len(aqm("8.2.2").flows) == len(experiment.flows)
+
+
+def test_the_start_of_a_flow_takes_a_round_trip() -> None:
+    """SYN and its answer, 100 ms, and their transmissions: data leave then [RFC 7928 sec 2.2]; with PIE's burst allowance nothing is lost so early."""
+    pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+    judged = cases.run(cases.load(cases.FOLDER / "rfc7928/5.1.1.toml", "tcp-sack", cases.Options("pie")))
+    (figures,) = (media.flow_figures(judged.records, f) for f in judged.records.flows)
+    assert 0.1 < figures["startup_s"] < 0.105 and 0 < figures["loss_gap_mean_s"] <= figures["loss_gap_most_s"]
+
+
 def test_what_could_not_be_measured_does_not_hold() -> None:
     made = records([1.2e6, 0.6e6], 0.090)
     judged = cases.Judged(case("5.2"), made, [], media.totals([]))
@@ -549,11 +607,30 @@ def test_judging() -> None:
 # ------------------------------------------------------------------------------------------------------------------ end to end
 
 
+def check_rtp_logs(folder: Path, flows: list[dict[str, Any]]) -> None:
+    """[RFC 8868 sec 3.1]: time, payload type, SSRC, sequence number, timestamp, marker, size of the payload; the metrics follow from them."""
+    figures = {flow["name"]: flow for flow in flows}
+    for name in ("media", "audio"):
+        sent, received = ((folder / f"{name}.{end}.log").read_text().splitlines() for end in ("sent", "received"))
+        assert all(re.fullmatch(r"\d+\.\d{6} \d{1,3} [0-9a-f]{1,8} \d{1,5} \d{1,10} [01] \d+", line) for line in (*sent, *received))
+        # Figures end with the flow; a few packets are still under way.
+        last_s = float(sent[-1].split()[0])
+        assert len(sent) == figures[name]["sent_packets"] and all(
+            float(line.split()[0]) > last_s for line in received[figures[name]["received_packets"] :]
+        )
+        # IP, UDP and RTP have 40 bytes.
+        assert sum(int(line.split()[6]) + 40 for line in sent) == pytest.approx(figures[name]["sent_bytes"], rel=1e-6)
+        assert len({line.split()[2] for line in (*sent, *received)}) == 1
+        left_s = {line.split()[3]: float(line.split()[0]) for line in sent[:60_000]}
+        delays = [float(line.split()[0]) - left_s[line.split()[3]] for line in received[:60_000]]
+        assert np.mean(delays) == pytest.approx(figures[name]["delay_mean_s"], abs=2e-4) and min(delays) > 0.05
+
+
 def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two cases with NADA: both pass, and the page shows both; a sender that does not adapt fails them."""
     pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
     monkeypatch.setattr(cases, "files", lambda suite: [path for path in FILES if path.stem in ("5.1", "5.4")])
-    done = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada"), "--strict"])
+    done = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada"), "--strict", "--rtp-log"])
     assert done.exit_code == 0, done.output
     data = json.loads((tmp_path / "nada/suite.json").read_text())
     assert (data["suite"], data["algorithm"]) == ("rfc8867", "nada")
@@ -576,8 +653,9 @@ def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert [float(links[n]["capacity_bps"]) for n in (0, 200, 300, 400)] == [1e6, 2.5e6, 0.6e6, 1e6] and len(links) == 500
     carried = sum(0.2 * float(row["utilisation"]) * float(row["capacity_bps"]) for row in links) / 8
     assert carried == pytest.approx(sum(flow["received_bytes"] for flow in data["cases"][0]["figures"]["flows"]), rel=0.01)
+    check_rtp_logs(tmp_path / "nada/rtp/5.1", data["cases"][0]["figures"]["flows"])
     page = (tmp_path / "nada/index.html").read_text()
-    assert page.count("<svg") == 4 and "media flows of one algorithm [RFC 8867 sec 5.4]" in page
+    assert page.count("<svg") == 6 and "5.4: media flows of one algorithm" in page
     assert "src=" not in page and "<link" not in page
     again = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada")])
     assert isinstance(again.exception, Refusal)

@@ -365,11 +365,11 @@ def _longest_queue(run: Finished) -> float:
 
 
 def svg(draw: Callable[[Any], None], prefix: str) -> str:
-    """A drawing over time as an SVG element of a page. prefix: of its ids, one for each drawing of the page."""
+    """A drawing, over time where it says nothing else, as an SVG element of a page. prefix: of its ids, one for each drawing of the page."""
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots()
-        draw(axes)
         axes.set_xlabel("time, s")
+        draw(axes)
         handles, labels = axes.get_legend_handles_labels()
         if labels:
             axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8)

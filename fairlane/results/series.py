@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _INSTANT_S = 1e-6
-FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "complete", "feedback", *layers.FLOW_RECORDS))
+FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "first_data", "complete", "feedback", *layers.FLOW_RECORDS))
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
 """Of these, those that only `round_trips` and `reports` need; an algorithm writes one for each acknowledgement."""
@@ -63,7 +63,8 @@ class FlowRecord:
     than 75 ms after the one before. delay: sum over packets of the time under way, seconds; both empty where nobody records them, as of TCP. outstanding, round_trips: (time, packets
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
-    start until the last byte of a flow that ends by itself was acknowledged; not a number for others."""
+    start until the last byte of a flow that ends by itself was acknowledged; startup_s: of a TCP flow, from its start until it sent data; both not a number for
+    others, and for kernels' TCP."""
 
     flow: Flow
     goodput: Steps
@@ -82,6 +83,7 @@ class FlowRecord:
     reports: Sequence[tuple[float, int, int]] = ()
     control_bytes: Sequence[tuple[float, int]] = ()
     completion_s: float = math.nan
+    startup_s: float = math.nan
 
     def active_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
         """The part of a window in which the flow was active; None when it was not. A microsecond more or less is the window's own begin or end."""
@@ -388,6 +390,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         outstanding=columns.tuples(windows[0], windows[1] / payload),
         round_trips=sendings.pairs("t", "rtt_s"),
         completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
+        startup_s=float(sent["first_data"]["t"][0] - active[0]) if active is not None and len(sent["first_data"]) else math.nan,
     )
 
 

@@ -1,4 +1,5 @@
-"""`rates.csv` and `links.csv` of a suite: each measured flow's rates and delay, and each bottleneck's use and queue, in intervals of 200 ms [RFC 8868 sec 3]."""
+"""`rates.csv` and `links.csv` of a suite: each measured flow's rates and delay, and each bottleneck's use and queue, in intervals of 200 ms [RFC 8868 sec 3]; and
+`distributions.csv`: each measured flow's goodput and queueing delay in periods of ten least round trips [RFC 7928 sec 2.7]."""
 
 from __future__ import annotations
 
@@ -10,17 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from fairlane.suites import media
+from fairlane.suites import distributions, media
 from fairlane.suites.cases import Judged
 
-RATES, LINKS = "rates.csv", "links.csv"
+RATES, LINKS, DISTRIBUTIONS = "rates.csv", "links.csv", "distributions.csv"
 RATE_COLUMNS = ("case", "flow", "time_s", "sending_bps", "receiving_bps", "goodput_bps", "delay_s")
 LINK_COLUMNS = ("case", "link", "time_s", "capacity_bps", "utilisation", "queue_packets", "queue_s")
 
+DISTRIBUTION_COLUMNS = ("case", "flow", "period_s", "percent", "goodput_bps", "queueing_s")
+
 
 def write(judged: Sequence[Judged], folder: Path) -> None:
-    """Both files into `folder`. time_s is an interval's end; a value that could not be measured is empty."""
-    for name, columns, rows in ((RATES, RATE_COLUMNS, _rates), (LINKS, LINK_COLUMNS, _links)):
+    """The files into `folder`. time_s is an interval's end; a value that could not be measured is empty."""
+    files = ((RATES, RATE_COLUMNS, _rates), (LINKS, LINK_COLUMNS, _links), (DISTRIBUTIONS, DISTRIBUTION_COLUMNS, _distributions))
+    for name, columns, rows in files:
         with open(folder / name, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(columns)
@@ -49,6 +53,12 @@ def _rates(judged: Judged) -> Iterator[tuple[Any, ...]]:
             if flow.active[0] <= time_s <= flow.active[1] + media.BIN_S:
                 rates = (8 * count / bin_s for count in (sent, received, good))
                 yield flow.flow.name, time_s, *rates, delay_s / packets if packets > 0 else math.nan
+
+
+def _distributions(judged: Judged) -> Iterator[tuple[Any, ...]]:
+    for periods in distributions.of(judged.records):
+        for row in periods.distribution():
+            yield periods.flow, periods.period_s, *row
 
 
 def _links(judged: Judged) -> Iterator[tuple[Any, ...]]:

@@ -134,8 +134,11 @@ def _trunks(series: Series, record: FlowRecord) -> list[_Link]:
 
 def _bottlenecks(series: Series) -> list[_Link]:
     """Of each measured flow, the slowest link between switches, by the rates of the topology."""
-    routes = [_trunks(series, f) for f in series.flows if is_measured(f)]
-    return list(dict.fromkeys(min(route, key=lambda key: series.links[key].port.link.rate_bps) for route in routes))
+    return list(dict.fromkeys(_slowest(series, f) for f in series.flows if is_measured(f)))
+
+
+def _slowest(series: Series, record: FlowRecord) -> _Link:
+    return min(_trunks(series, record), key=lambda key: series.links[key].port.link.rate_bps)
 
 
 def _propagation_s(series: Series, port: Port, at_s: float) -> float:
@@ -184,6 +187,13 @@ def _waiting_s(link: LinkRecord, start_s: float, end_s: float) -> float:
     delay."""
     packets = link.packets.over(start_s, end_s)
     return link.queue.over(start_s, end_s) / packets if link.queue is not None and packets > 0 else math.nan
+
+
+def queueing_s(series: Series, record: FlowRecord, start_s: float, end_s: float) -> float:
+    """Mean delay of a flow above that of the empty path; of TCP the mean wait at its slowest link."""
+    if not _is_tcp(record):
+        return _mean_delay_s(record, start_s, end_s) - _base_delay_s(series, record, start_s, end_s)
+    return _waiting_s(series.links[_slowest(series, record)], start_s, end_s)
 
 
 def _rate_bps(record: FlowRecord, start_s: float, end_s: float) -> float:
@@ -334,7 +344,8 @@ def phases(series: Series) -> list[Phase]:
 def flow_figures(series: Series, record: FlowRecord) -> dict[str, Any]:
     """The metrics of one flow over its own time [RFC 8868 sec 3]: rates in bit/s (sending and receiving count IPv4 datagrams, goodput payload; of the sending rate in
     200 ms also the least, the most and the standard deviation), packets, bytes, loss as a fraction, one-way delay in seconds (mean; percentile and maximum of means
-    over 200 ms), and how much the rate received in 200 ms varies: standard deviation over mean. completion_s: of a TCP flow that ends with its file [RFC 7928 sec 2.1]."""
+    over 200 ms), and how much the rate received in 200 ms varies: standard deviation over mean. completion_s: of a TCP flow that ends with its file
+    [RFC 7928 sec 2.1]; startup_s: of a TCP flow, until its first data left [RFC 7928 sec 2.2]. loss_gap_mean_s, loss_gap_most_s: between consecutive losses [RFC 7928 sec 2.3]."""
     if record.active is None:
         return {"name": record.flow.name, "kind": record.flow.kind, "received_packets": 0}
     start_s, end_s = record.active[0], min(record.active[1], series.experiment.duration_s)
@@ -364,7 +375,20 @@ def flow_figures(series: Series, record: FlowRecord) -> dict[str, Any]:
         "delay_max_s": float(means.max()) if has_delay else math.nan,
         "variation": coefficient_of_variation(record, (start_s, end_s), BIN_S),
         "completion_s": record.completion_s,
+        "startup_s": record.startup_s,
+        **dict(zip(("loss_gap_mean_s", "loss_gap_most_s"), loss_gaps_s(record.lost))),
     }
+
+
+def loss_gaps_s(lost: Steps) -> tuple[float, float]:
+    """Mean and longest time between consecutive losses, as far apart as the records of them tell; not a number with fewer than two losses."""
+    more = np.diff(lost.values, prepend=0.0) if len(lost.values) else np.zeros(0)
+    (at,) = np.nonzero(more > 0)
+    losses = float(more[at].sum())
+    if losses < 2:
+        return math.nan, math.nan
+    times = lost.times_s[at]
+    return float(times[-1] - times[0]) / (losses - 1), float(np.diff(times).max()) if len(times) > 1 else 0.0
 
 
 def frame_figures(shown: Sequence[Frame] | None) -> dict[str, Any]:

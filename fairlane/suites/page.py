@@ -13,7 +13,7 @@ import numpy as np
 
 from fairlane.results import compare, palette, result_folder
 from fairlane.studies.page import environment
-from fairlane.suites import logs, media
+from fairlane.suites import distributions, logs, media
 from fairlane.suites.cases import SUITES, Judged, Options
 
 DATA, PAGE = "suite.json", "index.html"
@@ -28,7 +28,8 @@ def write(suite: str, kind: str, options: Options, judged: Sequence[Judged], fol
     about = {"suite": suite, "algorithm": kind, "options": options.to_json(), "version": version("fairlane")}
     result_folder.write_json(folder / DATA, {**about, "cases": cases})
     drawn = [
-        (compare.svg(partial(_rates, judged=j), f"r{n}"), compare.svg(partial(_delays, judged=j), f"d{n}")) for n, j in enumerate(judged)
+        [compare.svg(partial(draw, judged=j), f"{name}{n}") for name, draw in (("r", _rates), ("d", _delays), ("e", _ellipses))]
+        for n, j in enumerate(judged)
     ]
     text = (
         environment(Path(__file__).parent)
@@ -78,3 +79,21 @@ def _delays(axes: Any, judged: Judged) -> None:
     axes.set_xlim(0, records.experiment.duration_s)
     axes.set_ylim(0, None)
     axes.set_ylabel("one-way delay, ms")
+
+
+def _ellipses(axes: Any, judged: Judged) -> None:
+    """Each period a point, and the ellipse of each flow's."""
+    from matplotlib.patches import Ellipse
+
+    for number, periods in enumerate(distributions.of(judged.records)[:_MOST_LINES]):
+        colour = palette.OTHERS[number % len(palette.OTHERS)]
+        delays_ms, rates = 1000 * periods.queueing_s, 1e-6 * periods.goodput_bps
+        axes.plot(delays_ms, rates, ".", color=colour, markersize=2, label=periods.flow)
+        found = distributions.ellipse(delays_ms, rates)
+        if found is not None:
+            shape = Ellipse((found.x, found.y), found.width, found.height, angle=found.degrees, fill=False, edgecolor=colour, linewidth=1.2)
+            axes.add_patch(shape)
+            axes.plot([found.x], [found.y], "o", color=colour, markersize=4)
+    axes.set_ylim(0, None)
+    axes.set_xlabel("queueing delay, ms")
+    axes.set_ylabel("goodput, Mb/s")

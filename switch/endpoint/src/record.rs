@@ -136,6 +136,8 @@ pub enum FlowRecord {
         cwnd_bytes: u64,
         srtt_ns: Option<Nanos>,
     },
+    /// A TCP sender sends its first segment with data: the connection is open.
+    FirstData,
     /// The receiver has acknowledged the whole file that a TCP sender had, and nothing follows.
     Complete {
         bytes: u64,

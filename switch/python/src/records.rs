@@ -224,6 +224,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
             set_since(&fields, *since)?;
             kind!("tcp_data", fields)
         }
+        FlowRecord::FirstData => kind!("first_data", PyDict::new(py)),
         FlowRecord::Complete { bytes } => kind!("complete", dict!(py, bytes = *bytes)),
         FlowRecord::Source { ssrc } => kind!("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind!("bye", dict!(py, ssrc = *ssrc)),

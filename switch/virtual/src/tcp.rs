@@ -90,6 +90,8 @@ pub(crate) struct TcpSender {
     source: Ftp,
     processing: Processing,
     opened: bool,
+    /// A segment with data.
+    has_sent: bool,
     over: bool,
     log: FlowLog,
 }
@@ -99,7 +101,7 @@ impl TcpSender {
     pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, rng: Rng) -> Result<Self, ConfigError> {
         let tcp = Sender::new(spec.config.clone(), iss)?;
         let processing = Processing::new(spec.sending_jitter, rng);
-        Ok(TcpSender { life, tcp, source: spec.source, processing, opened: false, over: false, log: FlowLog::new() })
+        Ok(TcpSender { life, tcp, source: spec.source, processing, opened: false, has_sent: false, over: false, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -136,6 +138,10 @@ impl TcpSender {
     }
 
     fn send(&mut self, io: &mut Io) -> Result<(), Fault> {
+        if !self.has_sent && self.tcp.stats().segments_sent > 0 {
+            self.has_sent = true;
+            self.log.push((io.now, FlowRecord::FirstData));
+        }
         send_segments(self.life.peer, io, |frame, io| self.processing.take(frame, io))
     }
 
