@@ -16,6 +16,7 @@
 # make citations  each citation of an RFC or a paper cites what exists; ARGS="check FILE" for some files (tools/citations/README.md)
 # make docs     the site of the documentation, in build/site; SERVE=1 shows it at http://127.0.0.1:8000
 # make docs-commands  run every command in the documentation (as root: also those for Mininet)
+# make suites-tables   measure the tables of docs/suites.md and write them there
 # make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
 # make shell    a Mininet prompt on the experiment's network
 # make wheel    dist/fairlane-*.whl, one file to install anywhere, and a trial of it (MACHINE=aarch64: for ARM, without the trial)
@@ -30,7 +31,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results citations docs docs-commands notebooks wheel shell stop clean
+.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands suites-tables notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -95,6 +96,9 @@ docs:
 docs-commands: build
 	@scripts/venv .venv-docs requirements-docs.lock
 	nice .venv/bin/python -m tools.documented $(ARGS)
+
+suites-tables: build
+	nice .venv/bin/python -m tools.suites $(ARGS)
 
 notebooks: build
 	@scripts/venv .venv-notebooks requirements-notebooks.lock
