@@ -302,6 +302,15 @@ def suite(
         Path | None,
         typer.Option(help="Folder of suite.json and the page; must not exist. Default: a new one in results/.", show_default=False),
     ] = None,
+    delay: Annotated[
+        float | None,
+        typer.Option(
+            help="One-way delay of the bottleneck's link in milliseconds. Default: what the cases have.",
+            min=0.0,
+            max=10_000.0,
+            show_default=False,
+        ),
+    ] = None,
     rtp_log: Annotated[
         bool,
         typer.Option(
@@ -314,7 +323,7 @@ def suite(
     """Run a standard test suite with a sender, in virtual time: suite.json, and a page with a picture for each case."""
     from fairlane.suites import carry_out, cases
 
-    options = cases.Options(queue, tuple(program or ()), ecn, loss, jitter / 1000)
+    options = cases.Options(queue, tuple(program or ()), ecn, loss, jitter / 1000, None if delay is None else delay / 1000)
     passes = carry_out.carry_out(name, algorithm, out, console, options, rtp_log)
     if strict and not passes:
         raise typer.Exit(CHECK_FAILED)

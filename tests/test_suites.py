@@ -41,7 +41,7 @@ def case(number: str, kind: str = "nada") -> cases.Case:
 
 
 def test_every_case_is_there_and_says_what_it_leaves_out() -> None:
-    basic = ["5.1", "5.1-100", "5.1-jitter", "5.1-loss", "5.2", "5.3", "5.4", "5.5", "5.6", "5.6-1000", "5.7", "5.8"]
+    basic = ["5.1", "5.1-100", "5.1-jitter", "5.1-loss", "5.1-udp", "5.2", "5.3", "5.4", "5.5", "5.6", "5.6-1000", "5.7", "5.8"]
     assert [path.stem for path in FILES] == [*basic, "6.1", "6.2", "6.3"]
     for path in FILES:
         found = cases.load(path, "nada")
@@ -75,6 +75,7 @@ def test_capacities_and_times_are_the_rfcs() -> None:
         "5.1-100": {99},
         "5.1-jitter": {99},
         "5.1-loss": {99},
+        "5.1-udp": {99},
         "5.3": {99},
         "5.4": {119},
         "5.5": {299},
@@ -94,6 +95,7 @@ REFERENCE_BPS = {
     "5.1-100": 1e6,
     "5.1-jitter": 1e6,
     "5.1-loss": 1e6,
+    "5.1-udp": 4e6,
     "6.1": 3.5e6,
     "6.2": 1e6,
     "6.3": 1.5e6,
@@ -116,7 +118,9 @@ def bottleneck(experiment: Experiment) -> Link:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_buffer_is_300_ms_of_the_reference_capacity(path: Path) -> None:
     """[RFC 8867 sec 4.2], with packets of 1000 bytes; 5.6 has a second size."""
-    queue_s = bottleneck(cases.load(path, "nada").experiment).queue_packets * 8000 / REFERENCE_BPS[path.stem]
+    # Of 5.1-udp three packets of four have 1500 bytes.
+    packet_bits = 11_000 if path.stem == "5.1-udp" else 8000
+    queue_s = bottleneck(cases.load(path, "nada").experiment).queue_packets * packet_bits / REFERENCE_BPS[path.stem]
     assert queue_s == pytest.approx(1.0 if path.stem == "5.6-1000" else 0.3, rel=0.015)
 
 
@@ -132,6 +136,21 @@ def test_media_are_a_video_and_an_audio(path: Path) -> None:
     for audio in audios:
         payload = audio.settings.packet_bytes - HEADERS_BYTES
         assert audio.settings.parameters.rate_bps * payload / audio.settings.packet_bytes == pytest.approx(20e3)
+
+
+def test_background_udp_leaves_what_table_1_says() -> None:
+    """4 - Y r Mb/s of UDP, r = 1 [RFC 8867 sec 5.1]; what media can use is the rest, whatever the UDP's fair share would be."""
+    experiment = case("5.1-udp").experiment
+    udp = [(f.start_s, f.settings.parameters.rate_bps) for f in experiment.flows if f.name.startswith("background")]
+    assert bottleneck(experiment).rate_bps == 4e6 and not experiment.changes
+    assert [(at, round(4e6 - rate)) for at, rate in udp] == [(0, 1e6), (40, 2.5e6), (60, 0.6e6), (80, 1e6)]
+    made = records([1.0e6, 0.5e6], 0.06)
+    beside = next(f for f in experiment.flows if f.name == "background-2")
+    ends = {"sender": made.flows[0].flow.sender, "receiver": made.flows[0].flow.receiver, "start_s": 0.0, "stop_s": None}
+    flows = [*made.flows, dataclasses.replace(made.flows[0], flow=dataclasses.replace(beside, **ends))]
+    links = {key: dataclasses.replace(link, rates_bps=[(0.0, 4e6)]) for key, link in made.links.items()}
+    (phase,) = media.phases(dataclasses.replace(made, flows=flows, links=links))
+    assert phase.available_bps == pytest.approx(0.6e6) and phase.use == pytest.approx(2.5)
 
 
 def test_what_the_rfc_expects_beside_tcp_is_the_lowest_media_rate() -> None:

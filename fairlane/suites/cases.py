@@ -52,13 +52,14 @@ SUITES = {
 @dataclass(frozen=True)
 class Options:
     """What all cases of a suite get in place of their own. queue: of the links between switches. programs: P4 files that replace those of their names in p4src. ecn: the
-    tested flows have ECN, and the queues mark. loss, jitter_std_s: of the bottleneck, in each direction, as of a `Link`."""
+    tested flows have ECN, and the queues mark. loss, jitter_std_s, delay_s: of the bottleneck, in each direction, as of a `Link`."""
 
     queue: str | None = None
     programs: Sequence[Path] = ()
     ecn: bool = False
     loss: float = 0.0
     jitter_std_s: float = 0.0
+    delay_s: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "programs": [path.name for path in self.programs]}
@@ -243,6 +244,8 @@ def _change_network(values: dict[str, Any], options: Options) -> None:
         trunks[0]["loss"] = options.loss
     if options.jitter_std_s:
         trunks[0]["jitter_std_s"] = options.jitter_std_s
+    if options.delay_s is not None:
+        trunks[0]["delay_s"] = options.delay_s
 
 
 def _beside_loss(expect: Expect, loss: float) -> Expect:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -101,8 +102,15 @@ def _is_tcp(record: FlowRecord) -> bool:
     return isinstance(record.flow.settings, TcpSettings)
 
 
+def _is_background(record: FlowRecord) -> bool:
+    """A constant rate that gives way to nobody."""
+    return record.flow.name.startswith("background")
+
+
 def _is_long(record: FlowRecord) -> bool:
-    return is_measured(record) or (_is_tcp(record) and not is_short(record)) or record.flow.name.startswith(("audio", "background"))
+    return (
+        is_measured(record) or (_is_tcp(record) and not is_short(record)) or record.flow.name.startswith("audio") or _is_background(record)
+    )
 
 
 def most_bps(record: FlowRecord) -> float:
@@ -165,16 +173,23 @@ def _base_delay_s(series: Series, record: FlowRecord, start_s: float, end_s: flo
 
 
 def _fair(series: Series, flows: Sequence[FlowRecord], start_s: float, end_s: float) -> dict[str, float]:
-    """The fair share of each flow; while a link follows a trace, the mean over intervals of `BIN_S` of the shares of what it has in each."""
+    """The fair share of each flow; while a link follows a trace, the mean over intervals of `BIN_S` of the shares of what it has in each. Background flows do not
+    share: they have their rates, and the others what they leave."""
+    fixed = {f.flow.name: most_bps(f) for f in flows if _is_background(f)}
+    taken: dict[_Link, float] = defaultdict(float)
+    for f in flows:
+        for key in _trunks(series, f):
+            taken[key] += fixed.get(f.flow.name, 0.0)
+    flows = [f for f in flows if not _is_background(f)]
     routes, limits = [_trunks(series, f) for f in flows], [most_bps(f) for f in flows]
     links = {key: series.links[key] for route in routes for key in route}
     traced = any(link.port.trace is not None for link in links.values())
     edges = _intervals(start_s, end_s, BIN_S if traced else end_s - start_s)
     each = [
-        fair_shares({key: _capacity_bps(link, a, b) for key, link in links.items()}, routes, limits)
+        fair_shares({key: max(1.0, _capacity_bps(link, a, b) - taken[key]) for key, link in links.items()}, routes, limits)
         for a, b in itertools.pairwise(edges.tolist())
     ]
-    return dict(zip([f.flow.name for f in flows], np.mean(each, axis=0).tolist()))
+    return fixed | dict(zip([f.flow.name for f in flows], np.mean(each, axis=0).tolist()))
 
 
 def _mean_delay_s(record: FlowRecord, start_s: float, end_s: float) -> float:
