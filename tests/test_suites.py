@@ -674,7 +674,7 @@ def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert carried == pytest.approx(sum(flow["received_bytes"] for flow in data["cases"][0]["figures"]["flows"]), rel=0.01)
     check_rtp_logs(tmp_path / "nada/rtp/5.1", data["cases"][0]["figures"]["flows"])
     page = (tmp_path / "nada/index.html").read_text()
-    assert page.count("<svg") == 6 and "5.4: media flows of one algorithm" in page
+    assert page.count("<svg") == 6 and "media flows of one algorithm [RFC 8867 sec 5.4]" in page
     assert "src=" not in page and "<link" not in page
     again = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada")])
     assert isinstance(again.exception, Refusal)
