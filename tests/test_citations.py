@@ -131,6 +131,7 @@ def test_what_is_not_in_the_form(text: str) -> None:
         ("RFC 6298 (5.4)", "'RFC 6298 (5.4': write it as"),
         ("# so says RFC 3550\n# section 6.3", "'RFC 3550 # section 6': write it as"),
         ("/// so says RFC 3550\n    /// section 6.3", "'RFC 3550 /// section 6': write it as"),
+        ("P4_16 8.40 (arrays)", "P4_16 has no section 8.40"),
         ("(ALS paper, section 3.1)", "'ALS paper, section 3': write it as"),
         ("DAA's equation 4", "'DAA's equation 4': write it as"),
         ('P4Runtime specification 1.4, section "Bytestrings"', "'P4Runtime specification 1.4, section \"B': write it as"),

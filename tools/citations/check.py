@@ -27,6 +27,8 @@ OURS = ("tools/citations/", "tests/test_citations.py")
 _GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*(?://[/!]?|#:?|\*|--|;|%)?[ \t]*)"
 _WORD = r"(?:[Ss]ections?|[Aa]ppendi(?:x|ces)|[Ee]quations?|[Ff]igures?|[Tt]ables?|sec\.?|eqs?\.?|§)"
 _PLACE_WORD = r"(?:[Ss]ections?|[Aa]ppendi(?:x|ces)|[Ee]quations?|§)"
+# the compiler's own form, which its messages show: "P4_16 8.17 (struct types)"
+_COMPILER = re.compile(r"\bP4_16 ([0-9]+(?:\.[0-9]+)*) \(")
 _DOTTED = r"(?:[0-9]+|[A-H])(?:\.[0-9]+)+"
 
 
@@ -90,6 +92,9 @@ def faults(where: str, text: str, known: dict[str, sources.Source], names: froze
         if ends and text[ends[-1] : citation.start] == " ":
             found.append(Fault(where, line, f"{match[0]}: put a comma or a word between two citations, which Markdown takes for a link"))
         ends.append(citation.end)
+    for match in _COMPILER.finditer(text) if "P4_16" in known else ():
+        if wrong := known["P4_16"].fault(grammar.Place("sec", match[1], match[1])):
+            found.append(Fault(where, _line(text, match.start()), wrong))
     for match in mention.finditer(text):
         said = " ".join(match[0].split())
         found.append(

@@ -128,9 +128,10 @@ pub fn explain(name: &str) -> Result<String, String> {
     out.push('\n');
     out.push_str(&match (code.class(), code.section()) {
         (Class::Error, "") => "An error.\n".to_owned(),
-        (Class::Error, section) => format!("An error. P4_16 specification 1.2.5, section {section}.\n"),
+        (Class::Error, section) => format!("An error. P4_16 specification, draft after 1.2.5, section {section}.\n"),
         (Class::Warning, section) => {
-            let rule = if section.is_empty() { String::new() } else { format!(" P4_16 specification 1.2.5, section {section}.") };
+            let rule =
+                if section.is_empty() { String::new() } else { format!(" P4_16 specification, draft after 1.2.5, section {section}.") };
             format!("A warning.{rule} `--Wdisable={code}` or `@noWarn(\"{code}\")` silences it, `--Werror={code}` makes it an error.\n")
         }
     });

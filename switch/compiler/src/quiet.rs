@@ -1,4 +1,4 @@
-//! `@noWarn("unused")` and `@diagnostic("unused", "disable")`: what the program itself says about warnings (spec 20.3.5).
+//! `@noWarn("unused")` and `@diagnostic("unused", "disable")`: what the program itself says about warnings (spec 20.3.9).
 
 use fairlane_syntax::ast::{Annotation, Program, Span};
 use fairlane_syntax::visit::{walk_program, Visit};

@@ -155,7 +155,7 @@ fn code_of(rule: &str) -> Code {
         ("7.1.6", _) => Code::Width,
         ("7.2.1", _) => Code::EnumDeclaration,
         ("7.2.4" | "7.2.6" | "7.2.9", _) => Code::TypeNesting,
-        ("7.2.10", _) => Code::ExternDeclaration,
+        ("7.2.11", _) => Code::ExternDeclaration,
         ("7.2.12", _) => Code::Specialization,
         ("7.5", _) => Code::Recursion,
         ("7.6", _) => Code::NewType,

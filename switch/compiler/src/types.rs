@@ -87,7 +87,7 @@ pub enum Type {
     Record(Vec<(Symbol, Type)>),
     /// `list<T>`
     List(Box<Type>),
-    /// A set of values (spec 7.2.8.4): of keysets and value sets.
+    /// A set of values (spec 7.2.10.1): of keysets and value sets.
     Set(Box<Type>),
     /// An extern object type.
     Extern(Named),

@@ -1,4 +1,4 @@
-//! The abstract syntax of P4_16 (specification 1.2.5, by whose sections the comments speak).
+//! The abstract syntax of P4_16 (specification, draft after 1.2.5, by whose sections the comments speak).
 //!
 //! The tree says what stands in the source and nothing of what it means: names are not
 //! resolved, types not checked, constants not folded. Every node has a [`Span`]; every
@@ -595,7 +595,7 @@ pub enum StatementKind {
     Empty,
     /// A constant, variable or instantiation among the statements.
     Declaration(Box<Declaration>),
-    /// `l = e;`, or `l op= e;` when `op` is given (spec 1.2.5: `+= -= |+|= |-|= *= /= %= <<= >>= &= |= ^=`).
+    /// `l = e;`, or `l op= e;` when `op` is given (draft after 1.2.5: `+= -= |+|= |-|= *= /= %= <<= >>= &= |= ^=`).
     Assignment {
         /// What is assigned.
         target: Expr,
@@ -632,7 +632,7 @@ pub enum StatementKind {
         /// The cases, in order.
         cases: Vec<SwitchCase>,
     },
-    /// `for (init; condition; update) s` (spec 1.2.5)
+    /// `for (init; condition; update) s` (draft after 1.2.5)
     For {
         /// Declarations, assignments and calls before the first round.
         init: Vec<Statement>,
@@ -643,7 +643,7 @@ pub enum StatementKind {
         /// What is repeated.
         body: Box<Statement>,
     },
-    /// `for (T x in a .. b) s`, `for (x in list) s` (spec 1.2.5)
+    /// `for (T x in a .. b) s`, `for (x in list) s` (draft after 1.2.5)
     ForIn {
         /// The loop variable: declared here, or an existing l-value.
         variable: ForVariable,

@@ -25,7 +25,7 @@ macro_rules! codes {
                 match self { $(Code::$variant => Class::$class,)* }
             }
 
-            /// The section of the P4_16 specification 1.2.5 that holds the rule; empty where another document does.
+            /// The section of the P4_16 specification (draft after 1.2.5) that holds the rule; empty where another document does.
             pub fn section(self) -> &'static str {
                 match self { $(Code::$variant => $section,)* }
             }
@@ -171,7 +171,7 @@ codes! {
     /// An abstract method missing, or implemented wrong.
     AbstractMethod = "abstract-method" Error "11.3.1",
     /// An extern declared wrong.
-    ExternDeclaration = "extern-declaration" Error "7.2.10",
+    ExternDeclaration = "extern-declaration" Error "7.2.11",
     /// A parser, control or table applied where it cannot be.
     Apply = "apply" Error "14.4",
     /// `static_assert` that does not hold.
@@ -243,7 +243,7 @@ codes! {
     /// Arguments that overlap.
     Ordering = "ordering" Warning "6.8",
     /// Something marked `@deprecated`.
-    Deprecated = "deprecated" Warning "20.3.4",
+    Deprecated = "deprecated" Warning "20.3.8",
     /// A property or key that is ignored.
     IgnoreProp = "ignore-prop" Warning "14.2.1",
     /// Something that cannot mean what it says.

@@ -11,7 +11,7 @@ use super::scope::{Access, Local};
 use super::Checker;
 use crate::types::{DeclId, Named, Type, TypeParam};
 
-const EXTERNS: &str = "P4_16 7.2.10 (extern types)";
+const EXTERNS: &str = "P4_16 7.2.11 (extern types)";
 
 /// The name that a declaration gives, if it gives one.
 pub(crate) fn declared_name(d: &Declaration) -> Option<&Ident> {

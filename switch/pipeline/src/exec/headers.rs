@@ -135,7 +135,7 @@ fn move_header(ir: &Ir, pkt: &mut Packet, to: u32, from: u32) {
     }
 }
 
-/// `push_front(n)` (P4_16 section 8.18): elements move up, the first `n` become invalid.
+/// `push_front(n)` [P4_16 sec 8.20]: elements move up, the first `n` become invalid.
 pub fn push(ir: &Ir, pkt: &mut Packet, stack: u32, n: usize) {
     let stack = &ir.layout.stacks[stack as usize];
     let size = stack.headers.len();
