@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
+from tools.citations import __main__ as tool
 from tools.citations import check, clauses, grammar, rfc, sources
 from tools.citations.grammar import Place
 
@@ -175,6 +176,13 @@ def test_a_list_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert (source.name, source.title, source.requirements) == ("RFC 9999", has.title, has.requirements)
     assert source.numbers == {"sec": has.sec, "eq": {"1": ""}, "fig": has.fig, "table": {}}
     assert source.step == has.step
+
+
+@pytest.mark.skipif(not tool.TEXTS.is_dir(), reason="no texts of RFCs: FAIRLANE_RFC_TEXTS")
+def test_the_lists_are_those_of_the_texts() -> None:
+    made, missing = tool.lists(probes.ROOT, tool.TEXTS)
+    assert missing == []
+    assert {path.name: text for path, text in made.items()} == {path.name: path.read_text(encoding="utf-8") for path in made}
 
 
 def test_every_list_is_cited_or_of_a_paper() -> None:

@@ -26,23 +26,32 @@ def cited(root: Path) -> list[str]:
     return sorted((name for name in found if name.startswith("RFC ")), key=lambda name: int(name[4:]))
 
 
-def regenerate(root: Path, texts: Path) -> list[str]:
-    """Writes the lists of cited RFCs from their texts; returns what could not be done."""
-    if not texts.is_dir():
-        return [f"{texts}: no such folder; give the folder of RFC texts (rfc8298.txt) by --texts or FAIRLANE_RFC_TEXTS"]
+def lists(root: Path, texts: Path) -> tuple[dict[Path, str], list[str]]:
+    """The lists of cited RFCs, made from their texts, and what could not be done."""
+    made: dict[Path, str] = {}
     missing = []
-    paged = {source.name for _, source in clauses.pages(root, {name: clauses.unlisted(name) for name in cited(root)})}
-    for name in cited(root):
+    names = cited(root)
+    paged = {source.name for _, source in clauses.pages(root, {name: clauses.unlisted(name) for name in names})}
+    for name in names:
         path, file = sources.file_of(name), f"rfc{name[4:]}.txt"
         if path.exists() and not sources.is_written(path):
             continue
         if not (texts / file).is_file():
             missing.append(f"{name}: no {texts / file}; put it there, or write tools/citations/sources/{path.name} by hand")
             continue
-        has_page = name in paged
         text = (texts / file).read_text(encoding="utf-8", errors="replace")
-        found = rfc.contents(text, keep_requirements=has_page, lower_case=name in LOWER_CASE, without=LOWER_CASE.get(name, ()))
-        path.write_text(sources.written(name, found, file), encoding="utf-8")
+        found = rfc.contents(text, keep_requirements=name in paged, lower_case=name in LOWER_CASE, without=LOWER_CASE.get(name, ()))
+        made[path] = sources.written(name, found, file)
+    return made, missing
+
+
+def regenerate(root: Path, texts: Path) -> list[str]:
+    """Writes the lists of cited RFCs, and removes those of others; returns what could not be done."""
+    if not texts.is_dir():
+        return [f"{texts}: no such folder; give the folder of RFC texts (rfc8298.txt) by --texts or FAIRLANE_RFC_TEXTS"]
+    made, missing = lists(root, texts)
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
     wanted = {sources.file_of(name) for name in cited(root)}
     for path in sources.FOLDER.glob("rfc*.toml"):
         if sources.is_written(path) and path not in wanted:
@@ -56,6 +65,9 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="some files only")
     parser.add_argument("--texts", type=Path, default=TEXTS, help="folder of RFC texts, rfc8298.txt")
     options = parser.parse_args()
+    for file in options.files:
+        if not (ROOT / file).is_file():
+            parser.error(f"{file}: no such file; give its path from the root of the checkout")
     if options.command == "regenerate":
         missing = regenerate(ROOT, options.texts)
         print("\n".join(missing), end="\n" if missing else "", file=sys.stderr)
