@@ -227,7 +227,12 @@ impl Sender {
             return;
         }
         let Some(ack) = seq::to_offset(self.iss, self.core.una, segment.ack) else { return };
-        if ack < self.core.una || ack > self.core.max_sent {
+        if ack > self.core.max_sent {
+            // it acknowledges what was not sent [RFC 9293 sec 3.10.7.4]
+            out.push(self.bare(Flags::ACK, self.core.nxt, now));
+            return;
+        }
+        if ack < self.core.una {
             return;
         }
         self.core.stats.acks += 1;

@@ -759,6 +759,19 @@ fn rfc_9293_3_7_1_without_an_mss_option_segments_have_536_bytes() {
 }
 
 #[test]
+fn rfc_9293_3_10_7_4_an_ack_of_what_was_not_sent_is_answered_and_dropped() {
+    let mut bench = in_flight(Flavour::Sack, 10);
+    let ack = |n: u64| Segment { ack: (1 + n * MSS) as u32, flags: Flags::ACK, window: 8192, ..Segment::default() };
+    bench.sender.on_segment(bench.now, &ack(11), &mut bench.out);
+    assert_eq!(bench.out.iter().map(|t| (t.segment.seq, t.segment.payload_len)).collect::<Vec<_>>(), [(1 + 10 * MSS as u32, 0)]);
+    assert_eq!((bench.sender.acknowledged(), bench.sender.stats().acks), (0, 0));
+    bench.out.clear();
+    bench.ack(2);
+    bench.sender.on_segment(bench.now, &ack(1), &mut bench.out);
+    assert!(bench.out.is_empty() && bench.sender.acknowledged() == 2 * MSS, "an old one is ignored");
+}
+
+#[test]
 fn rfc_9293_3_8_6_1_a_zero_window_is_probed() {
     let mut bench = in_flight(Flavour::Sack, 10);
     let rto = bench.sender.rto();
