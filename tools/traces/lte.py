@@ -198,7 +198,7 @@ def _sites(radius_m: float) -> list[tuple[float, float]]:
 
 
 def _bessel(x: float) -> float:
-    """J0: the correlation of fading after a time [Clarke's model]; 0 where the series would say less, as a process of one memory has none."""
+    """J0: the correlation of fading after a time (Clarke's model); 0 where the series would say less, as a process of one memory has none."""
     term = total = 1.0
     for n in range(1, 40):
         term *= -((x / 2) ** 2) / n**2
