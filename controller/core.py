@@ -47,6 +47,7 @@ PIE_DROPS = ("AlsIngress.pie.decision.drops", "AlsEgress.pie.decision.drops")
 PI2_MARKS = ("AlsIngress.pi2.decision.marks", "AlsEgress.pi2.decision.marks")
 PI2_DROPS = ("AlsIngress.pi2.decision.drops", "AlsEgress.pi2.decision.drops")
 DUALPI2_MARKS, DUALPI2_DROPS = ("AlsEgress.dual.marks",), ("AlsEgress.dual.drops",)
+LOW_LATENCY_MARKS, OVERLOAD = "AlsEgress.dual.low_latency_marks", "AlsEgress.dual.overload"
 STEP_MARKS = ("AlsEgress.step.marks",)
 _FURTHER = (
     *RED_MARKS,
@@ -58,6 +59,8 @@ _FURTHER = (
     *PI2_DROPS,
     *DUALPI2_MARKS,
     *DUALPI2_DROPS,
+    LOW_LATENCY_MARKS,
+    OVERLOAD,
     *STEP_MARKS,
 )
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
@@ -94,6 +97,8 @@ class Reading:
     marks: dict[int, tuple[int, int]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
+    low_latency_marks: dict[int, tuple[int, int]]
+    overload: dict[int, tuple[int, int]]
 
 
 def port_entries(port: Port) -> Iterable[_TableEntry]:
@@ -245,7 +250,7 @@ class SwitchControl:
                 if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
                 if port.pie is not None or name not in (*PIE_DROPS, *PIE_MARKS)
                 if port.pi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
-                if port.dualpi2 is not None or name not in (*DUALPI2_DROPS, *DUALPI2_MARKS)
+                if port.dualpi2 is not None or name not in (*DUALPI2_DROPS, *DUALPI2_MARKS, LOW_LATENCY_MARKS, OVERLOAD)
                 if port.step is not None or name not in STEP_MARKS
             ]
             self._counter_entities += [
@@ -279,6 +284,8 @@ class SwitchControl:
                 _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *PI2_MARKS, *DUALPI2_MARKS, *STEP_MARKS)),
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
+                values.get(LOW_LATENCY_MARKS, {}),
+                values.get(OVERLOAD, {}),
             ),
         )
 
@@ -356,7 +363,8 @@ class SwitchControl:
         """What a port's record has beyond `PortRecord`."""
         found: dict[str, Any] = {}
         if issubclass(self._record_kind, MarkedPortRecord):
-            found = {"aqm_drops": latest.aqm_drops.get(port, _NOTHING)[0], "marks": latest.marks.get(port, _NOTHING)[0]}
+            of_queues = ("aqm_drops", "marks", "low_latency_marks", "overload")
+            found = {name: getattr(latest, name).get(port, _NOTHING)[0] for name in of_queues}
         if issubclass(self._record_kind, ProtectedPortRecord):
             held = latest.held_back.get(port, _NOTHING)
             found["share_bps"] = int(self._shares.get(port, 0))
@@ -416,7 +424,7 @@ class Rewrites:
 
 
 _NOTHING = (0, 0)
-_NOTHING_READ = Reading(0.0, {}, {}, {}, {}, {}, {}, {})
+_NOTHING_READ = Reading(0.0, *({} for _ in range(9)))
 
 
 def _rate(rate_bps: int, utilisation_ppm: int) -> dict[str, int]:

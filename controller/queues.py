@@ -47,7 +47,7 @@ def dualpi2_parameters(dualpi2: Dualpi2) -> dict[str, int]:
     """Arguments of the P4 action `set_dualpi2`."""
     range_us = round(dualpi2.range_s * 1e6)
     ramp = {"least_us": round(dualpi2.min_threshold_s * 1e6), "range_us": range_us, "slope_per_us": 2**48 // range_us if range_us else 0}
-    return _controller(dualpi2) | ramp
+    return _controller(dualpi2) | ramp | {"at_random": int(dualpi2.decisions == "random")}
 
 
 def step_parameters(step: Step) -> dict[str, int]:

@@ -33,10 +33,13 @@ class PortRecord:
 @dataclass
 class MarkedPortRecord(PortRecord):
     """For a program that can mark, or that has CoDel, PIE, PI2, DualPI2 or a step. aqm_drops: by CoDel, PIE, PI2 or DualPI2, whichever the port has. marks: packets marked
-    instead of dropped, except by a full queue or RED's maximum."""
+    instead of dropped, except by a full queue or RED's maximum. low_latency_marks: of them, those in DualPI2's low-latency queue. overload: packets
+    that DualPI2 decided on in overload."""
 
     aqm_drops: Total
     marks: Total
+    low_latency_marks: Total
+    overload: Total
 
 
 @dataclass

@@ -37,6 +37,7 @@ from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
 from fairlane.results import fidelity, metrics, report, series, shares
+from fairlane.results.queues import table as queue_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,11 @@ class Result:
     def links(self) -> pd.DataFrame:
         """The same of links."""
         return series.link_table(self.recorded)
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """The same of ports with several queues; empty where there are none."""
+        return queue_table(self.recorded)
 
     @cached_property
     def fair_rates(self) -> pd.DataFrame:

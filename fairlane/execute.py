@@ -23,7 +23,7 @@ from fairlane.fabrics.interrupts import interruptible
 from fairlane.fabrics.mininet_run import Options, begin_changes, network
 from fairlane.fabrics.mininet_run import run as run_on_mininet
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, made, metrics, plots, plots_layers, report, result_folder, series, shares, unfinished
+from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
 from fairlane.results.nameless import without_folders
 
 # Of a switch's counters, one port.
@@ -211,6 +211,8 @@ def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> d
                     tables[name] = series.frame([some[recorded.experiment.bottleneck]])
             if header:
                 pd.DataFrame().to_csv(file, index=False)
+    if any(link.queues for link in recorded.links.values()):
+        queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g")
     return tables
 
 

@@ -10,8 +10,9 @@
 //   C: drop by p'^2, or mark ECT(0); in overload drop both [lines 11 to 16]. ECT(1) in C (multicast) is treated as L [sec 2.5.1.1]
 //
 // "By" a likelihood is recur(): the likelihoods add up, and each time that their sum exceeds 1 it loses 1 and the event happens. It needs no
-// random numbers, and each event comes as soon as it may. One sum is of each queue. 2 p' is at most 1.
-// The switch's scheduler decides which queue sends (`--port-time-shift`; strict priority without it). Fixed point: as pi2.p4.
+// random numbers, and each event comes as soon as it may. One sum is of each queue. Or it is a random number below the likelihood, as in the
+// reference implementation [RFC 9332 sec 2.5.1]: "either probabilistic or deterministic". 2 p' is at most 1.
+// The switch's scheduler decides which queue sends (`--port-weight` or `--port-time-shift`; strict priority without). Fixed point: as pi2.p4.
 
 const bit<3> LOW_LATENCY = 1;
 
@@ -19,16 +20,22 @@ const bit<3> LOW_LATENCY = 1;
 register<bit<32>>(PORTS * 2) dualpi2_delay;  // microseconds
 register<bit<64>>(PORTS * 2) dualpi2_sum;    // of recur(), 2^-48
 
-control Recur(in bit<32> queue, in bit<64> likelihood, out bool happens) {
+control Happening(in bit<32> queue, in bit<64> likelihood, in bool randomly, out bool happens) {
     apply {
-        bit<64> sum;
-        dualpi2_sum.read(sum, queue);
-        sum = sum + likelihood;
-        happens = sum > PI2_ONE;
-        if (happens) {
-            sum = sum - PI2_ONE;
+        if (randomly) {
+            bit<32> drawn;
+            random(drawn, 0, 0xFFFFFFFF);
+            happens = (bit<64>)drawn << (PI2_UNIT_BITS - 32) < likelihood;
+        } else {
+            bit<64> sum;
+            dualpi2_sum.read(sum, queue);
+            sum = sum + likelihood;
+            happens = sum > PI2_ONE;
+            if (happens) {
+                sum = sum - PI2_ONE;
+            }
+            dualpi2_sum.write(queue, sum);
         }
-        dualpi2_sum.write(queue, sum);
     }
 }
 
@@ -54,8 +61,10 @@ control DualArrival(inout headers_t hdr, inout standard_metadata_t standard_meta
 control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     counter(PORTS, CounterType.packets_and_bytes) drops;
     counter(PORTS, CounterType.packets_and_bytes) marks;
+    counter(PORTS, CounterType.packets_and_bytes) low_latency_marks;  // of marks, those in L
+    counter(PORTS, CounterType.packets_and_bytes) overload;           // all packets that came to a decision in overload
     Pi2Update() update;
-    Recur() recur;
+    Happening() happening;
     bit<32> target = 0;
     bit<32> period = 0;
     bit<32> alpha = 0;
@@ -63,11 +72,12 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
     bit<32> least = 0;
     bit<32> width = 0;
     bit<64> slope = 0;
+    bool randomly = false;
 
     // The slope is 1 / range; a range of 0 makes the ramp a step.
     action set_dualpi2(bit<32> target_us, bit<32> update_us, @fraction_bits(PI2_UNIT_BITS) bit<32> alpha_per_us,
                        @fraction_bits(PI2_UNIT_BITS) bit<32> beta_per_us, bit<32> least_us, bit<32> range_us,
-                       @fraction_bits(PI2_UNIT_BITS) bit<64> slope_per_us) {
+                       @fraction_bits(PI2_UNIT_BITS) bit<64> slope_per_us, bit<1> at_random) {
         target = target_us;
         period = update_us;
         alpha = alpha_per_us;
@@ -75,6 +85,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
         least = least_us;
         width = range_us;
         slope = slope_per_us;
+        randomly = at_random == 1;
     }
 
     table dualpi2_parameters {
@@ -110,7 +121,10 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
             if (standard_metadata.egress_spec != DROP_PORT) {
                 bit<64> p;
                 pi2_probability.read(p, index);
-                bool overload = p >= PI2_SATURATED;
+                bool overloaded = p >= PI2_SATURATED;
+                if (overloaded) {
+                    overload.count(index);
+                }
                 bit<2> code = 0;
                 if (hdr.ipv4.isValid()) {
                     code = hdr.ipv4.diffserv[1:0];
@@ -120,7 +134,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                 bit<64> high = p >> 24;
                 bit<64> low = p & 0xFFFFFF;
                 bit<64> likelihood = high * high + (((high * low << 1) + (low * low >> 24)) >> 24);
-                if (scalable && !overload) {
+                if (scalable && !overloaded) {
                     likelihood = p << 1;
                     if (low_latency && standard_metadata.deq_qdepth != 0 && sojourn >= least) {
                         bit<64> native = PI2_ONE;
@@ -133,13 +147,16 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                     }
                 }
                 bool happens;
-                recur.apply(queue, likelihood, happens);
-                if (happens && (code == 0 || overload)) {
+                happening.apply(queue, likelihood, randomly, happens);
+                if (happens && (code == 0 || overloaded)) {
                     mark_to_drop(standard_metadata);
                     drops.count(index);
-                } else if (code != 3 && (happens || (overload && scalable))) {
+                } else if (code != 3 && (happens || (overloaded && scalable))) {
                     hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
                     marks.count(index);
+                    if (low_latency) {
+                        low_latency_marks.count(index);
+                    }
                 }
             }
         }

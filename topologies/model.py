@@ -135,6 +135,10 @@ class Pi2:
         check_controller("PI2", self.target_s, self.update_s, self.alpha, self.beta)
 
 
+LOW_LATENCY_QUEUE = 1
+"""The priority of DualPI2's low-latency queue; the Classic one has 0 (`p4src/dualpi2.p4`)."""
+
+
 @dataclass(frozen=True)
 class Dualpi2:
     """DualPI2 of a queue [RFC 9332 sec A]: packets of ECT(1) or CE wait in a queue of their own, the low-latency queue, coupled to PI2 of the others.
@@ -142,8 +146,12 @@ class Dualpi2:
     target_s, update_s, alpha, beta: of the controller, ranges as for PIE; the defaults are those of the reference implementation
     [RFC 9332 sec A.1], whose update interval is a multiple of 4 ms. Packets of ECT(0) are marked instead of dropped, except in overload.
     min_threshold_s, range_s: low-latency packets are marked, with a likelihood that grows from 0 to 1, from a waiting time of the first on, over
-    the second [RFC 9332 sec A.1] figure 5; both in [0, 1000]; a range of 0 is a step. shift_s: a low-latency packet goes first unless a
-    Classic one has waited so much longer, in [0, 1000]: the time-shifted FIFO, 50 ms for the Internet [RFC 9332 sec A.2].
+    the second [RFC 9332 sec A.1] figure 5; both in [0, 1000]; a range of 0 is a step. decisions: whether a likelihood becomes marks and drops by
+    the RFC's recur(), at even distances, or at random, as in the reference implementation [RFC 9332 sec 2.5.1].
+
+    scheduler: which queue sends next [RFC 9332 sec 4.2.2], weighted round robin (recommended in [RFC 9332 sec A.2]) or a time-shifted FIFO.
+    weight: w of the ratio w:1 in which the low-latency and the Classic queue send while both wait, in [1, 10000]; 15 is a Classic weight of 1/16.
+    shift_s: of the time-shifted FIFO; a low-latency packet goes first unless a Classic one has waited so much longer, in [0, 1000].
     """
 
     target_s: float = 0.015
@@ -152,6 +160,9 @@ class Dualpi2:
     beta: float = 3.2
     min_threshold_s: float = 0.0008
     range_s: float = 0.0004
+    decisions: Literal["recur", "random"] = "recur"
+    scheduler: Literal["wrr", "ts-fifo"] = "wrr"
+    weight: int = 15
     shift_s: float = 0.05
     ecn: ClassVar[bool] = True
 
@@ -160,6 +171,16 @@ class Dualpi2:
         check_delay("min_threshold_s", self.min_threshold_s)
         check_delay("range_s", self.range_s)
         check_delay("shift_s", self.shift_s)
+        check_choice("decisions", self.decisions, ("recur", "random"))
+        check_choice("scheduler", self.scheduler, ("wrr", "ts-fifo"))
+        if not 1 <= self.weight <= 10_000:
+            raise ValueError(f"weight: an integer from 1 to 10000, got {self.weight}")
+
+
+def check_choice(name: str, given: str, known: tuple[str, ...]) -> None:
+    """ValueError for a word that is none of those known."""
+    if given not in known:
+        raise ValueError(f"{name}: give {' or '.join(map(repr, known))}, got {given!r}")
 
 
 def check_controller(name: str, target_s: float, update_s: float, alpha: float, beta: float) -> None:
@@ -334,7 +355,7 @@ class Link:
     @property
     def priorities(self) -> int:
         """Queues of each port, the highest the most urgent."""
-        return 2 if self.dualpi2 else 1
+        return LOW_LATENCY_QUEUE + 1 if self.dualpi2 else 1
 
     @property
     def uncounted_bytes(self) -> int:

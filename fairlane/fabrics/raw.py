@@ -1,6 +1,7 @@
 """Reads the records of a run's parts, during the run and afterwards: computes nothing.
 
 s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
+s1.queues.csv      the same of each queue, where ports have several
 s1.gaps.csv        how often the gaps between a port's frames were how long; see docs/results.md
 controller.csv     one line per switch port and observation interval
 FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
@@ -12,10 +13,10 @@ import csv
 import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairlane.arrays import np
 from fairlane.controller import records
@@ -31,6 +32,7 @@ _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
 
 
+_Key = TypeVar("_Key", tuple[str, int], tuple[int, int])
 Columns = dict[str, "np.ndarray"]
 """A table: its columns by name, of one length."""
 
@@ -116,15 +118,31 @@ def controller_columns(folder: Path, wanted: Collection[str] | None = None) -> d
     whole = _joined(list(_csv_pieces(folder / "controller.csv", lambda column: wanted is None or column in wanted)))
     if not whole:
         return {}
-    keys = list(zip(whole.pop("switch").tolist(), whole["port"].tolist()))
-    rows: dict[tuple[str, int], list[int]] = {}
-    times = whole["time_s"].tolist()
+    return _by_key(whole, list(zip(whole.pop("switch").tolist(), whole["port"].tolist())), "time_s", records.totals())
+
+
+_QUEUE_TOTALS = frozenset(("arrived_packets", "tail_drops", "dequeued_packets", "tx_packets", "tx_bytes"))
+
+
+def queue_columns(folder: Path, switch: str) -> dict[tuple[int, int], Columns]:
+    """Of a switch's ports with several queues, the rows by port and queue, in time; sums go on where the switch was restarted."""
+    paths = [p for p in folder.glob(f"{switch}*.queues.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.queues\.csv", p.name)]
+    whole = _joined([piece for path in sorted(paths) for piece in _csv_pieces(path, lambda column: True)])
+    if not whole:
+        return {}
+    return _by_key(whole, list(zip(whole["port"].tolist(), whole["queue"].tolist())), "unix_s", _QUEUE_TOTALS)
+
+
+def _by_key(whole: Columns, keys: Sequence[_Key], time: str, totals: Collection[str]) -> dict[_Key, Columns]:
+    """A table's rows by their keys, each in time, with totals that go on. time: the column."""
+    rows: dict[_Key, list[int]] = {}
+    times = whole[time].tolist()
     for row in sorted(range(len(keys)), key=lambda row: (keys[row], times[row])):
         rows.setdefault(keys[row], []).append(row)
-    found, totals = {}, records.totals()
+    found: dict[_Key, Columns] = {}
     for key, chosen in rows.items():
         found[key] = {column: values[np.asarray(chosen)] for column, values in whole.items()}
-        for column in found[key].keys() & totals:
+        for column in found[key].keys() & set(totals):
             found[key][column] = _going_on(found[key][column])
     return found
 

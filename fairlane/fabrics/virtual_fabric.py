@@ -30,7 +30,7 @@ from fairlane.fabrics.virtual_control import VirtualController
 from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
 from fairlane.hosts.records import FlowWriter
 from fairlane.topologies import addressing
-from fairlane.topologies.model import CPU_PORT, Link
+from fairlane.topologies.model import CPU_PORT, Dualpi2, Link
 from fairlane.topologies.trace import OPPORTUNITY_BYTES
 
 try:
@@ -120,7 +120,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     check_built()
     captures = 2 * len(experiment.topology.links) if options.pcap is not None else 0
     what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} captures of links" if captures else "")
-    descriptors.provide(len(experiment.topology.switches) + captures, what)
+    tables = len(experiment.topology.switches) * (2 if _has_queues(experiment) else 1)
+    descriptors.provide(tables + captures, what)
     timing = _timing(experiment)
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
     try:
@@ -218,8 +219,19 @@ def _link(link: Link):
         jitter_ns=round(link.jitter_s * NS),
         jitter_std_ns=round(link.jitter_std_s * NS),
         overhead_bytes=-link.uncounted_bytes,
-        time_shift_ns=None if link.dualpi2 is None else round(link.dualpi2.shift_s * NS),
+        **_scheduler(link.dualpi2),
     )
+
+
+def _has_queues(experiment: Experiment) -> bool:
+    """Whether some port has several."""
+    return any(link.priorities > 1 for link in experiment.topology.links)
+
+
+def _scheduler(dualpi2: Dualpi2 | None) -> dict[str, int]:
+    if dualpi2 is None:
+        return {}
+    return {"weight": dualpi2.weight} if dualpi2.scheduler == "wrr" else {"time_shift_ns": round(dualpi2.shift_s * NS)}
 
 
 def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
@@ -387,6 +399,9 @@ class Records:
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
         for file in self._ports:
             file.write(native.PORT_COLUMNS + "\n")
+        self._queues = [_opened(folder / f"{name}.queues.csv") for name in self._switches] if _has_queues(experiment) else []
+        for file in self._queues:
+            file.write(native.QUEUE_COLUMNS + "\n")
         self._flows: list[Flow] = []
         self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
@@ -413,6 +428,9 @@ class Records:
     def drain(self) -> None:
         for file, rows in zip(self._ports, self._network.take_port_rows(self._only)):
             file.write(rows)
+        if self._queues:
+            for file, rows in zip(self._queues, self._network.take_queue_rows(self._only)):
+                file.write(rows)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 write = self._writers[flow.name, role].write
@@ -421,7 +439,7 @@ class Records:
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""
-        for file in self._ports:
+        for file in (*self._ports, *self._queues):
             file.flush()
         self._logs.flush()
 
@@ -444,7 +462,7 @@ class Records:
 
     def close(self) -> None:
         self.drain()
-        for file in self._ports:
+        for file in (*self._ports, *self._queues):
             file.close()
         self._logs.close()
 

@@ -46,8 +46,17 @@ class KindFigures:
 
 
 @dataclass(frozen=True)
+class Overload:
+    """start_s: since the run began. duration_s: in overload, until the report. Both as exact as the controller's interval."""
+
+    start_s: float
+    duration_s: float
+
+
+@dataclass(frozen=True)
 class LinkFigures:
-    """drops: those that happened, by cause; None of a cause that nobody counted. marks: packets that the queue marked; None where it does not mark."""
+    """drops: those that happened, by cause; None of a cause that nobody counted. marks: packets that the queue marked; None where it does not mark. overloads:
+    of DualPI2, over the whole run; None of others."""
 
     name: str
     rate_bps: float
@@ -55,6 +64,7 @@ class LinkFigures:
     mean_queue_packets: float
     drops: dict[str, int | None]
     marks: int | None = None
+    overloads: list[Overload] | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from fairlane.arrays import np
-from fairlane.results import metrics_layers, metrics_rtcp
+from fairlane.results import metrics_layers, metrics_rtcp, queues
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, active_flows
 from fairlane.results.shares import ShareTable, group_of
@@ -62,6 +62,7 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
         record.queue.over(start, end) / (end - start) if record.queue is not None else math.nan,
         drops,
         None if record.marks is None else round(record.marks.over(start, end)),
+        None if record.overload is None else queues.overloads(record.overload),
     )
 
 

@@ -66,6 +66,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "mean_queue_packets": x.mean_queue_packets,
                 "drops": x.drops,
                 **({} if x.marks is None else {"marks": x.marks}),
+                **({} if x.overloads is None else {"overloads": [dataclasses.asdict(overload) for overload in x.overloads]}),
             }
             for x in figures.links
         ],

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -99,7 +99,8 @@ class LinkRecord:
     """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them, of a frame that is
     being sent the part that has left; empty where nobody recorded them. packets: of them, empty likewise. queue: packets
     waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that RED marked; None where
-    it does not mark."""
+    it does not mark. queues: of a port with several, what `raw.queue_columns` has of each, by priority. low_latency_marks: of the marks, those in
+    DualPI2's low-latency queue. overload: packets that DualPI2 decided on in overload."""
 
     name: str
     port: Port
@@ -109,6 +110,9 @@ class LinkRecord:
     rates_bps: list[tuple[float, float]]
     marks: Steps | None = None
     packets: Steps = Steps.of([], [])
+    queues: Mapping[int, raw.Columns] = field(default_factory=dict)
+    low_latency_marks: Steps | None = None
+    overload: Steps | None = None
 
     def rate_at(self, time_s: float) -> float:
         """Of the link at an instant, in bit/s."""
@@ -162,10 +166,17 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
         counters = raw.switch_columns(folder, switch, _is_read, every_s, whole)
         if counters:
             counters["unix_s"] = counters["unix_s"] - timing.begin_s
+        queues = raw.queue_columns(folder, switch) if any(port.link.priorities > 1 for port in wanted) else {}
+        for of_queue in queues.values():
+            of_queue["unix_s"] = of_queue["unix_s"] - timing.begin_s
         for port in wanted:
             there = counters["port"] == port.number if counters else None
             rows = {column: values[there] for column, values in counters.items()}
-            links[switch, port.number] = _link(port, rows, control.get((switch, port.number), {}), experiment.link_rates_bps(port))
+            link = _link(port, rows, control.get((switch, port.number), {}), experiment.link_rates_bps(port))
+            if port.link.priorities > 1:
+                found = {queue: of_queue for (number, queue), of_queue in queues.items() if number == port.number}
+                link = dataclasses.replace(link, queues=found)
+            links[switch, port.number] = link
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
@@ -186,13 +197,15 @@ _CONTROL = frozenset(
         "red_forced_drops",
         "aqm_drops",
         "marks",
+        "low_latency_marks",
+        "overload",
         "held_packets",
     )
 )
 """The columns of the controller's records that are read here."""
 
 
-_COUNTED = ("transmitted_bytes", "red_early_drops", "red_forced_drops", "aqm_drops", "marks")
+_COUNTED = ("transmitted_bytes", "red_early_drops", "red_forced_drops", "aqm_drops", "marks", "low_latency_marks", "overload")
 """Of them, a port's counters."""
 _DROPS = {
     "red": {"red_early": "red_early_drops", "red_forced": "red_forced_drops"},
@@ -219,12 +232,15 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
     queue = str(port.link.queue)
     told = {c: Steps(control["time_s"], control[c].astype(float)) for c in _COUNTED if c in control}
     marks = told.get("marks") if port.link.marks else None
+    dual = (told.get("low_latency_marks"), told.get("overload")) if port.link.dualpi2 is not None else (None, None)
     # The device counts drops in ingress at the input port; drops in egress are of these queues.
     drops = {cause: told[column] for cause, column in _DROPS.get(queue, {}).items() if column in told}
     held = {"held": Steps(control["time_s"], control["held_packets"].astype(float))} if "held_packets" in control else {}
     if not rows or not len(rows["unix_s"]):
         # The switch wrote no rows: the program's own counters are known for each interval, the queue is not.
-        return LinkRecord(name, port, told.get("transmitted_bytes", Steps.of([], [])), None, {**drops, **held}, rates, marks)
+        return LinkRecord(
+            name, port, told.get("transmitted_bytes", Steps.of([], [])), None, {**drops, **held}, rates, marks, Steps.of([], []), {}, *dual
+        )
     times = rows["unix_s"]
     others = {
         name.removeprefix("drop_"): Steps(times, rows[name].astype(float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
@@ -241,6 +257,8 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         rates,
         marks,
         Steps(times, rows["tx_packets"].astype(float)),
+        {},
+        *dual,
     )
 
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fairlane_sources::Rng;
 use fairlane_tm::{Link, Nanos};
-pub use fairlane_tm::{Trace, TraceError};
+pub use fairlane_tm::{Scheduler, Trace, TraceError};
 
 /// How a link loses frames. Probabilities are in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,13 +76,21 @@ pub struct ChannelConfig {
     pub jitter: Option<Jitter>,
     /// Bytes added to each frame on the link, or taken away (-14: the rate counts datagrams without Ethernet's header).
     pub overhead_bytes: i32,
-    /// Of a switch's port with several queues, in place of strict priority: `fairlane_tm::PortConfig`.
-    pub time_shift_ns: Option<Nanos>,
+    /// Of a switch's port with several queues: which sends next.
+    pub scheduler: Scheduler,
 }
 
 impl Default for ChannelConfig {
     fn default() -> Self {
-        ChannelConfig { rate_bps: None, delay_ns: 0, queue_packets: 1000, loss: None, jitter: None, overhead_bytes: 0, time_shift_ns: None }
+        ChannelConfig {
+            rate_bps: None,
+            delay_ns: 0,
+            queue_packets: 1000,
+            loss: None,
+            jitter_ns: 0,
+            overhead_bytes: 0,
+            scheduler: Scheduler::Strict,
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use fairlane_pipeline::{
     ControlError, Digest, DropCause as PipelineDrop, EgressOut, IngressOut, PacketEvent, Program, QueueInfo, Queued, Switch, SwitchConfig,
     TableEntry, TableId,
 };
-use fairlane_tm::{Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, Trace, TrafficManager};
+use fairlane_tm::{
+    Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,
+};
 
 use crate::counters::PortCounters;
 use crate::delay::DelayLines;
@@ -22,10 +24,10 @@ pub struct PortConfig {
     pub capacity: Capacity,
     /// Propagation delay of the link in nanoseconds, added after the last bit has left.
     pub delay_ns: Nanos,
-    /// Priority queues, 1 to [`crate::MAX_PRIORITIES`]; the highest is served first.
+    /// Priority queues, 1 to [`crate::MAX_PRIORITIES`].
     pub priorities: usize,
-    /// In place of strict priority: [`fairlane_tm::PortConfig`].
-    pub time_shift: Option<Nanos>,
+    /// Which of them sends next.
+    pub scheduler: Scheduler,
     /// Bytes added to each frame on the link, or taken away: [`fairlane_tm::PortConfig`].
     pub overhead_bytes: i32,
 }
@@ -33,7 +35,14 @@ pub struct PortConfig {
 impl Default for PortConfig {
     /// `simple_switch`'s: no rate limit, 64 packets, one priority queue; and no delay.
     fn default() -> Self {
-        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), delay_ns: 0, priorities: 1, time_shift: None, overhead_bytes: 0 }
+        PortConfig {
+            rate_bps: None,
+            capacity: Capacity::Packets(64),
+            delay_ns: 0,
+            priorities: 1,
+            scheduler: Scheduler::Strict,
+            overhead_bytes: 0,
+        }
     }
 }
 
@@ -43,7 +52,7 @@ impl PortConfig {
             rate_bps: self.rate_bps,
             capacity: self.capacity,
             priorities: self.priorities,
-            time_shift: self.time_shift,
+            scheduler: self.scheduler,
             overhead_bytes: self.overhead_bytes,
         }
     }
@@ -427,6 +436,14 @@ impl Device {
             depth_bytes: queue.depth_bytes,
             max_depth_packets: queue.max_depth_packets,
         })
+    }
+
+    /// What each of a port's several priority queues has counted, those that no packet came to left out; see
+    /// [`TrafficManager::take_queue_stats`].
+    pub fn take_queues(&mut self, port: PortId) -> impl Iterator<Item = (usize, QueueStats)> + '_ {
+        let priorities = self.tm.config(port).map_or(0, |config| config.priorities);
+        let found = (0..priorities).filter_map(move |priority| Some((priority, self.tm.take_queue_stats(port, priority)?)));
+        found.filter(|(_, stats)| stats.arrived_packets > 0)
     }
 
     /// Packets dropped by the whole device, those at ports that do not exist too.

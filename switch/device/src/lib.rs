@@ -25,5 +25,7 @@ pub use access::{call, lock, Closed, DeviceAccess, Job, SharedDevice};
 pub use counters::{DropCause, Drops, PortSnapshot};
 pub use device::{Device, DeviceConfig, Event, Output, PortConfig};
 pub use fairlane_pipeline as pipeline;
-pub use fairlane_tm::{units, Capacity, ConfigError, Nanos, PortId, QueueLimits, MAX_PORT, MAX_PRIORITIES};
+pub use fairlane_tm::{
+    units, Capacity, ConfigError, Nanos, PortId, QueueLimits, QueueStats, Scheduler, WaitSummary, MAX_PORT, MAX_PRIORITIES,
+};
 pub use trace::{QueueEvent, QueueStep};

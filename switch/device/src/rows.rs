@@ -1,13 +1,31 @@
-//! A switch's `raw/SWITCH.csv`: what its ports have counted, as text (docs/results.md). Virtual and real switches write it alike.
+//! A switch's `raw/SWITCH.csv` and `raw/SWITCH.queues.csv`: what its ports and their several queues have counted, as text (docs/results.md).
+//! Virtual and real switches write them alike.
 
 use std::fmt::Write as _;
 
-use fairlane_tm::{Nanos, PortId};
+use fairlane_tm::{Nanos, PortId, QueueStats};
 
 use crate::{DropCause, PortSnapshot};
 
 const COUNTS: &str = "time_s,unix_s,port,rx_packets,rx_bytes,tx_packets,tx_bytes,queue_packets,queue_bytes,queue_packets_max,\
     queue_integral_packet_s,queue_packets_mean,busy_s,rx_missed,tx_failed";
+
+/// The first line of the queues' file. Sums run from the start of the switch; the waits are those of the packets that left the queue in
+/// the interval that ends with the row [RFC 9332 sec 2.5.2.2].
+pub const QUEUE_HEADER: &str = "time_s,unix_s,port,queue,arrived_packets,tail_drops,dequeued_packets,tx_packets,tx_bytes,queue_packets,\
+    wait_packets,wait_mean_s,wait_p99_s,wait_max_s\n";
+
+/// Adds a queue's row to a text. unix: the instant on the calendar's clock. priority: the queue's; the port's other queues have others.
+pub fn write_queue(text: &mut String, now: Nanos, unix: Nanos, port: PortId, priority: usize, queue: &QueueStats) {
+    let _ = write!(text, "{},{}", Seconds(now.into()), Seconds(unix.into()));
+    let QueueStats { arrived_packets, tail_drops, dequeued_packets, transmitted_packets, transmitted_bytes, depth_packets, waits } = *queue;
+    push(text, [port.into(), priority as u64, arrived_packets, tail_drops, dequeued_packets, transmitted_packets, transmitted_bytes]);
+    push(text, [depth_packets.into(), waits.packets]);
+    for wait in [waits.mean_ns, waits.p99_ns, waits.max_ns] {
+        let _ = write!(text, ",{}", Seconds(wait.into()));
+    }
+    text.push('\n');
+}
 
 /// What a switch on sockets counts beside its device.
 #[derive(Debug, Clone, Copy, Default)]
@@ -153,6 +171,24 @@ mod tests {
         assert_eq!((last.queue_packets, last.rate_bps), (2.5, 8_000.0));
         assert_eq!(rows.last(2), None);
         assert_eq!(text.split(',').count(), header(["late_1ms", "late_2ms"]).split(',').count());
+    }
+
+    #[test]
+    fn a_queues_row_has_its_headers_columns() {
+        let waits = fairlane_tm::WaitSummary { packets: 4, mean_ns: 1_500, p99_ns: 2_000, max_ns: 3_000_000_000 };
+        let queue = QueueStats {
+            arrived_packets: 9,
+            tail_drops: 1,
+            dequeued_packets: 7,
+            transmitted_packets: 5,
+            transmitted_bytes: 5_070,
+            depth_packets: 1,
+            waits,
+        };
+        let mut text = String::new();
+        write_queue(&mut text, 2_000_000_000, 6, 3, 1, &queue);
+        assert_eq!(text, "2.000000000,0.000000006,3,1,9,1,7,5,5070,1,4,0.000001500,0.000002000,3.000000000\n");
+        assert_eq!(text.split(',').count(), QUEUE_HEADER.split(',').count());
     }
 
     #[test]

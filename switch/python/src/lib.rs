@@ -12,18 +12,18 @@ mod records;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairlane_device::rows::{self, Further, PortRows};
-use fairlane_device::{pipeline::Program, DeviceConfig};
+use fairlane_device::{pipeline::Program, DeviceConfig, Scheduler};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
 use fairlane_endpoint::{Film, RawSpec, RawTraffic};
 use fairlane_memory as _;
 use fairlane_tcp::{Config, Ftp};
-use fairlane_virtual::record::PortSample;
+use fairlane_virtual::record::{PortSample, QueueSample};
 use fairlane_virtual::{
     Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, Jitter, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec,
     Trace, TraceError,
@@ -67,10 +67,10 @@ struct Link(ChannelConfig);
 
 #[pymethods]
 impl Link {
-    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad). jitter_ns: uniform up to it; jitter_std_ns:
-    /// instead, Gaussian.
+    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad). time_shift_ns, weight: of the
+    /// scheduler of a switch's port with several queues, one of them; None for both: strict priority.
     #[new]
-    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, jitter_std_ns=0, overhead_bytes=0, time_shift_ns=None))]
+    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, overhead_bytes=0, time_shift_ns=None, weight=None))]
     fn new(
         rate_bps: Option<u64>,
         delay_ns: u64,
@@ -80,17 +80,15 @@ impl Link {
         jitter_std_ns: u64,
         overhead_bytes: i32,
         time_shift_ns: Option<u64>,
+        weight: Option<NonZeroU32>,
     ) -> PyResult<Link> {
         let loss = loss_model(loss)?;
-        Ok(Link(ChannelConfig {
-            rate_bps,
-            delay_ns,
-            queue_packets,
-            loss,
-            jitter: Jitter::of(jitter_ns, jitter_std_ns),
-            overhead_bytes,
-            time_shift_ns,
-        }))
+        let scheduler = match (weight, time_shift_ns) {
+            (Some(_), Some(_)) => return Err(refused("time_shift_ns and weight: a port has one scheduler")),
+            (Some(weight), None) => Scheduler::Weighted(weight),
+            (None, shift) => shift.map_or(Scheduler::Strict, Scheduler::TimeShifted),
+        };
+        Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes, scheduler }))
     }
 }
 
@@ -538,6 +536,18 @@ impl Network {
         texts
     }
 
+    /// The same of ports with several queues, queue by queue (`QUEUE_COLUMNS`).
+    #[pyo3(signature = (only=None))]
+    fn take_queue_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
+        let mut texts = vec![String::new(); self.rows.len()];
+        for QueueSample { time, switch, port, priority, queue } in self.inner.take_queue_samples() {
+            if only.as_ref().is_none_or(|only| only.contains(&(switch, port))) {
+                rows::write_queue(&mut texts[switch], time, time, port, priority, &queue);
+            }
+        }
+        texts
+    }
+
     /// Bit/s that a port sent, and mean packets in its queue, in the interval of the last row that was taken; None before it.
     fn port_interval(&self, switch: usize, port: u32) -> Option<(f64, f64)> {
         self.rows.get(switch)?.last(port).map(|interval| (interval.rate_bps, interval.queue_packets))
@@ -692,6 +702,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("PORT_COLUMNS", rows::header([]).trim_end())?;
+    module.add("QUEUE_COLUMNS", rows::QUEUE_HEADER.trim_end())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

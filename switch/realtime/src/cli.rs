@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Parser;
-use fairlane_device::{units, Capacity, DeviceConfig, Nanos, PortConfig, PortId, MAX_PORT, MAX_PRIORITIES};
+use fairlane_device::{units, Capacity, DeviceConfig, Nanos, PortConfig, PortId, Scheduler, MAX_PORT, MAX_PRIORITIES};
 use fairlane_p4rt::{Limits, TlsFiles};
 
 /// The port that IANA assigned to P4Runtime.
@@ -61,6 +61,9 @@ struct General {
     /// Between priority queues, in place of strict priority: one step of priority counts as so much time in the queue, as 30ms
     #[arg(long, value_name = "PORT=TIME")]
     port_time_shift: Vec<String>,
+    /// Between priority queues, in place of strict priority: all others send so many bytes for each byte of queue 0, as 15
+    #[arg(long, value_name = "PORT=WEIGHT")]
+    port_weight: Vec<String>,
     /// Losses, jitter, changes and traces of the ports' links, as JSON; read again at SIGHUP
     #[arg(long, value_name = "FILE.json")]
     links: Option<PathBuf>,
@@ -470,7 +473,14 @@ fn port_configs(
         Ok(())
     })?;
     per_port("--port-time-shift", &general.port_time_shift, &mut ports, |config, text| {
-        config.time_shift = Some(units::parse_delay(text).map_err(|error| error.to_string())?);
+        config.scheduler = Scheduler::TimeShifted(units::parse_delay(text).map_err(|error| error.to_string())?);
+        Ok(())
+    })?;
+    per_port("--port-weight", &general.port_weight, &mut ports, |config, text| {
+        if let Scheduler::TimeShifted(_) = config.scheduler {
+            return Err("the port has a --port-time-shift: give one of them".to_string());
+        }
+        config.scheduler = Scheduler::Weighted(text.parse().map_err(|_| format!("`{text}` is not a weight: give an integer from 1 on"))?);
         Ok(())
     })?;
     per_port("--port-overhead", &general.port_overhead, &mut ports, |config, text| {
@@ -534,6 +544,8 @@ fn stats_interval(text: &str) -> Result<Nanos, CliError> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
     use super::*;
 
     fn parse(line: &str) -> Result<Options, CliError> {
@@ -570,7 +582,7 @@ mod tests {
     #[test]
     fn rates_queues_and_delays() {
         let options = parse(
-            "--no-p4 -i 1@a -i 2@b --port-rate 2=10mbit --port-rate all=1gbit --port-queue 2=100p --port-delay all=5ms \
+            "--no-p4 -i 1@a -i 2@b --port-weight 1=15 --port-rate 2=10mbit --port-rate all=1gbit --port-queue 2=100p --port-delay all=5ms \
              --port-time-shift 2=30ms -- --priority-queues 8",
         )
         .expect("accepted");
@@ -579,11 +591,12 @@ mod tests {
             capacity: Capacity::Packets(100),
             delay_ns: 5_000_000,
             priorities: 8,
-            time_shift: Some(30_000_000),
+            scheduler: Scheduler::TimeShifted(30_000_000),
             overhead_bytes: 0,
         };
         assert_eq!(options.ports[&2], expected);
         assert_eq!(options.ports[&1].rate_bps, Some(1_000_000_000));
+        assert_eq!(options.ports[&1].scheduler, Scheduler::Weighted(NonZeroU32::new(15).expect("positive")));
         assert_eq!(options.grpc_address.map(|address| address.to_string()).as_deref(), Some(DEFAULT_GRPC));
         assert_eq!(options.thrift, None);
     }
@@ -604,6 +617,11 @@ mod tests {
             (
                 "--no-p4 -i 1@a --port-delay 1=-5ms",
                 "--port-delay 1=-5ms: `-5ms` is not a delay: write it as in 5ms, 1.5ms, 250us, 100ns or 1s; a bare number is milliseconds",
+            ),
+            ("--no-p4 -i 1@a --port-weight 1=0", "--port-weight 1=0: `0` is not a weight: give an integer from 1 on"),
+            (
+                "--no-p4 -i 1@a --port-time-shift 1=5 --port-weight 1=15",
+                "--port-weight 1=15: the port has a --port-time-shift: give one of them",
             ),
             ("--no-p4 -i 1@a --port-queue 3=10p", "--port-queue 3=10p: no -i option makes a port 3 (ports: 1)"),
             ("--no-p4 -i 1@a --port-queue 1=0p", "--port-queue 1=0p: a queue of no capacity drops every packet"),

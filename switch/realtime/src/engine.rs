@@ -240,6 +240,7 @@ impl Engine {
                 port.gaps.configure(config);
             }
             writer.add(now, unix, &snapshot, port.map_or_else(SocketCounts::default, PortIo::counts));
+            self.device.take_queues(number).for_each(|(priority, queue)| writer.add_queue(now, unix, number, priority, &queue));
         }
         if let Err(reason) = writer.flush() {
             error!("--stats {}: {reason}; no more rows are written", writer.path().display());

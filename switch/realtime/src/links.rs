@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelConfig, Jitter, LossModel, Sent, Trace};
-use fairlane_device::{Device, Nanos, PortId};
+use fairlane_channel::{Channel, ChannelConfig, LossModel, Sent, Trace};
+use fairlane_device::{Device, Nanos, PortId, Scheduler};
 use serde::Deserialize;
 use tracing::info;
 
@@ -168,9 +168,9 @@ impl Links {
                 delay_ns: entry.delay_ns,
                 queue_packets: entry.queue_packets,
                 loss,
-                jitter,
-                overhead_bytes: sends.map_or(entry.overhead_bytes, |port| port.overhead_bytes),
-                time_shift_ns: None,
+                jitter_ns: entry.jitter_ns,
+                overhead_bytes: entry.overhead_bytes,
+                scheduler: Scheduler::Strict,
             };
             self.names.insert(key, format!("{}->{}", entry.from, entry.to));
             self.channels.insert(key, Channel::new(config, entry.direction == Direction::In, file.seed, &entry.from, &entry.to));

@@ -1,11 +1,11 @@
-//! The time series of every port's counters, as CSV.
+//! The time series of every port's counters, as CSV, and, in a second file (`.queues.csv`), of the queues of ports that have several.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use fairlane_device::rows::{self, Further, PortRows};
-use fairlane_device::{Nanos, PortSnapshot};
+use fairlane_device::{Nanos, PortId, PortSnapshot, QueueStats};
 
 /// Bounds of lateness that are counted, in nanoseconds, and their columns.
 pub const LATE: [(Nanos, &str); 10] = [
@@ -51,6 +51,8 @@ pub struct StatsWriter {
     path: PathBuf,
     rows: PortRows,
     text: String,
+    queues: Option<File>,
+    queue_text: String,
 }
 
 impl StatsWriter {
@@ -61,7 +63,7 @@ impl StatsWriter {
     pub fn create(path: PathBuf) -> io::Result<Self> {
         let mut file = File::create(&path)?;
         file.write_all(rows::header(LATE.map(|(_, column)| column)).as_bytes())?;
-        Ok(StatsWriter { file, path, rows: PortRows::default(), text: String::new() })
+        Ok(StatsWriter { file, path, rows: PortRows::default(), text: String::new(), queues: None, queue_text: String::new() })
     }
 
     /// The file's path.
@@ -78,14 +80,35 @@ impl StatsWriter {
         self.rows.write(&mut self.text, now, unix, port, Further { rx_missed, tx_failed, counts: &late });
     }
 
+    /// Adds the row of one of a port's several queues. The first one begins the queues' file.
+    pub fn add_queue(&mut self, now: Nanos, unix: Nanos, port: PortId, priority: usize, queue: &QueueStats) {
+        rows::write_queue(&mut self.queue_text, now, unix, port, priority, queue);
+    }
+
     /// Writes the rows of the current interval.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
-        let result = self.file.write_all(self.text.as_bytes());
+        let result = self.file.write_all(self.text.as_bytes()).and_then(|()| self.flush_queues());
         self.text.clear();
+        self.queue_text.clear();
         result
+    }
+
+    fn flush_queues(&mut self) -> io::Result<()> {
+        if self.queue_text.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.queues {
+            Some(file) => file,
+            none => {
+                let mut file = File::create(self.path.with_extension("queues.csv"))?;
+                file.write_all(rows::QUEUE_HEADER.as_bytes())?;
+                none.insert(file)
+            }
+        };
+        file.write_all(self.queue_text.as_bytes())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Traffic manager: what stands between ingress and egress of a switch.
 //!
-//! Each port has a link of a given bit rate and one FIFO per priority, served in strict priority (as BMv2's
+//! Each port has a link of a given bit rate and one FIFO per priority, served in strict priority unless another [`Scheduler`] is set (as BMv2's
 //! `simple_switch`: the **highest number is served first**, 0 is the default and the lowest). Capacities hold per
 //! priority queue, as in BMv2. The manager is generic over the item queued and knows nothing of packets but their size.
 //!
@@ -20,14 +20,18 @@ mod link;
 mod manager;
 mod port;
 mod schedule;
+mod scheduler;
 mod trace;
 pub mod units;
+mod waits;
 
 pub use link::Link;
 pub use manager::TrafficManager;
-pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, QueueLimits, Rejected};
+pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, QueueLimits, QueueStats, Rejected};
 pub use schedule::Schedule;
+pub use scheduler::Scheduler;
 pub use trace::{Trace, TraceError};
+pub use waits::WaitSummary;
 
 /// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
 pub type Nanos = u64;

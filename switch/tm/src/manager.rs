@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::port::Port;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
-use crate::{ConfigError, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, QueueLimits, Rejected, MAX_PORT};
+use crate::{
+    ConfigError, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, QueueLimits, QueueStats, Rejected, MAX_PORT,
+};
 
 /// Queues and links of all ports of a switch; see the crate's description for the loop around it.
 #[derive(Debug)]
@@ -151,6 +153,12 @@ impl<T> TrafficManager<T> {
     /// What a port has counted up to `now`, or `None` if there is no such port.
     pub fn stats(&self, now: Nanos, port: PortId) -> Option<PortStats> {
         self.port(port).map(|port| port.stats(now))
+    }
+
+    /// What one of a port's several priority queues has counted, and how long its packets have waited since this was last asked for. `None` if there is no
+    /// such queue, or if it is the port's only one.
+    pub fn take_queue_stats(&mut self, port: PortId, priority: usize) -> Option<QueueStats> {
+        self.port_mut(port)?.take_queue_stats(priority)
     }
 
     fn port(&self, port: PortId) -> Option<&Port<T>> {

@@ -6,7 +6,9 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::link::Link;
+use crate::scheduler::{Order, Scheduler};
 use crate::trace::Trace;
+use crate::waits::{WaitSummary, Waits};
 use crate::{ConfigError, Nanos, PortId, MAX_PRIORITIES};
 
 /// How much one priority queue may hold. What is in service on the link is not in the queue.
@@ -27,11 +29,10 @@ pub struct PortConfig {
     pub rate_bps: Option<u64>,
     /// Capacity of each priority queue.
     pub capacity: Capacity,
-    /// Number of priority queues, 1..=[`MAX_PRIORITIES`]; the highest index is served first.
+    /// Number of priority queues, 1..=[`MAX_PRIORITIES`].
     pub priorities: usize,
-    /// `None`: strict priority. Otherwise a packet counts as having waited this much longer for each step of its priority, and of the first
-    /// packets of the queues the one that waited longest goes: the time-shifted FIFO of [RFC 9332 sec 4.2.2], in which no queue starves.
-    pub time_shift: Option<Nanos>,
+    /// Which of the priority queues sends next.
+    pub scheduler: Scheduler,
     /// Bytes added to each frame on the link (24: Ethernet's preamble, FCS and inter-frame gap), or taken away (-14: the rate counts
     /// datagrams without Ethernet's header).
     pub overhead_bytes: i32,
@@ -40,7 +41,7 @@ pub struct PortConfig {
 impl Default for PortConfig {
     /// `simple_switch`'s defaults: no rate limit, 64 packets, one priority queue.
     fn default() -> Self {
-        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), priorities: 1, time_shift: None, overhead_bytes: 0 }
+        PortConfig { rate_bps: None, capacity: Capacity::Packets(64), priorities: 1, scheduler: Scheduler::Strict, overhead_bytes: 0 }
     }
 }
 
@@ -134,6 +135,23 @@ pub struct PortStats {
     pub max_depth_packets: u32,
 }
 
+/// What one of several priority queues has counted, at one instant [RFC 9332 sec 2.5.2.2]. All sums run from the creation of the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QueueStats {
+    /// Packets that came, and of them those that a full queue refused.
+    pub arrived_packets: u64,
+    pub tail_drops: u64,
+    /// Packets that left the queue: those that egress, where an AQM may be, was given.
+    pub dequeued_packets: u64,
+    /// Packets and bytes put on the link.
+    pub transmitted_packets: u64,
+    pub transmitted_bytes: u64,
+    /// Packets waiting now.
+    pub depth_packets: u32,
+    /// Of the packets that left the queue since this was last asked for.
+    pub waits: WaitSummary,
+}
+
 #[derive(Debug)]
 struct Entry<T> {
     item: T,
@@ -150,11 +168,14 @@ struct Queue<T> {
     limits: QueueLimits,
     /// A time line of packets, each a unit long, where the queue has a rate in packets.
     pace: Option<Link>,
+    /// Kept where a port has several queues.
+    stats: QueueStats,
+    waits: Option<Box<Waits>>,
 }
 
 impl<T> Queue<T> {
     fn new() -> Self {
-        Queue { entries: VecDeque::new(), bytes: 0, limits: QueueLimits::default(), pace: None }
+        Queue { entries: VecDeque::new(), bytes: 0, limits: QueueLimits::default(), pace: None, stats: QueueStats::default(), waits: None }
     }
 
     /// The instant at which its first packet may leave it.
@@ -170,6 +191,9 @@ pub(crate) struct Port<T> {
     queues: Vec<Queue<T>>,
     /// Some queue has limits of its own.
     limited: bool,
+    order: Order,
+    /// The queue of the packet last dequeued.
+    last: usize,
     link: Link,
     stats: PortStats,
     /// Sum of the waiting times of packets that have left, in nanoseconds.
@@ -184,6 +208,8 @@ impl<T> Port<T> {
         Port {
             queues: (0..config.priorities).map(|_| Queue::new()).collect(),
             limited: false,
+            order: config.scheduler.into(),
+            last: 0,
             link: Link::new(config.rate_bps),
             config,
             stats: PortStats::default(),
@@ -199,6 +225,9 @@ impl<T> Port<T> {
     pub(crate) fn configure(&mut self, config: PortConfig) {
         if config.rate_bps != self.config.rate_bps {
             self.link.set_rate(config.rate_bps);
+        }
+        if config.scheduler != self.config.scheduler {
+            self.order = config.scheduler.into();
         }
         while self.queues.len() < config.priorities {
             self.queues.push(Queue::new());
@@ -243,6 +272,9 @@ impl<T> Port<T> {
     }
 
     pub(crate) fn enqueue(&mut self, now: Nanos, priority: usize, bytes: u32, item: T) -> Result<Enqueued, Rejected<T>> {
+        if self.stats.depth_packets == 0 {
+            self.idle_until(now);
+        }
         let Some(queue) = self.queues.get_mut(priority) else {
             self.stats.priority_drops += 1;
             return Err(Rejected { item, cause: DropCause::PriorityOutOfRange });
@@ -254,7 +286,9 @@ impl<T> Port<T> {
             Capacity::Bytes(limit) => queue.bytes.saturating_add(u64::from(bytes)) <= limit,
             Capacity::Unlimited => qdepth < u32::MAX,
         };
+        queue.stats.arrived_packets += 1;
         if !fits {
+            queue.stats.tail_drops += 1;
             self.stats.tail_drops += 1;
             return Err(Rejected { item, cause: DropCause::TailDrop });
         }
@@ -282,7 +316,15 @@ impl<T> Port<T> {
         if self.stats.depth_packets > 0 || !admits || self.limited || priority >= self.queues.len() || self.link.free_for(now) > now {
             return false;
         }
+        self.idle_until(now);
+        if let Order::Weighted(credit) = &mut self.order {
+            credit.choose(priority, false);
+        }
         self.link.begin(now);
+        if self.queues.len() > 1 {
+            self.queues[priority].stats.arrived_packets += 1;
+            self.took(priority, 0);
+        }
         let stats = &mut self.stats;
         stats.enqueued_packets += 1;
         stats.enqueued_bytes += u64::from(bytes);
@@ -317,6 +359,9 @@ impl<T> Port<T> {
         let deq_qdepth = queue.entries.len() as u32;
         self.link.begin(arrival);
         self.leave(&entry, deq_time);
+        if self.queues.len() > 1 {
+            self.took(priority, deq_time.saturating_sub(entry.enq_time));
+        }
         self.stats.dequeued_packets += 1;
         self.stats.dequeued_bytes += u64::from(entry.bytes);
         let Entry { item, enq_time, enq_qdepth, .. } = entry;
@@ -324,16 +369,42 @@ impl<T> Port<T> {
     }
 
     /// The queue whose first packet goes at an instant, of the packets present then (the caller may be late).
-    fn next_queue(&self, instant: Nanos) -> Option<usize> {
+    fn next_queue(&mut self, instant: Nanos) -> Option<usize> {
         let is_ready = |queue: &Queue<T>| queue.ready().is_some_and(|ready| ready <= instant);
-        let Some(shift) = self.config.time_shift else {
-            return self.queues.iter().rposition(is_ready);
-        };
-        let since = |(priority, queue): (usize, &Queue<T>)| {
-            let entry = queue.entries.front().filter(|_| is_ready(queue))?;
-            Some((i128::from(entry.enq_time) - i128::from(shift) * priority as i128, Reverse(priority)))
-        };
-        self.queues.iter().enumerate().filter_map(since).min().map(|(_, Reverse(priority))| priority)
+        match &mut self.order {
+            Order::Strict => self.queues.iter().rposition(is_ready),
+            Order::Weighted(credit) => {
+                let highest = self.queues.iter().rposition(is_ready)?;
+                let contended = highest > 0 && self.queues.first().is_some_and(is_ready);
+                let chosen = if contended && credit.is_due() { 0 } else { highest };
+                credit.choose(chosen, contended);
+                Some(chosen)
+            }
+            &mut Order::TimeShifted(shift) => {
+                let since = |(priority, queue): (usize, &Queue<T>)| {
+                    let entry = queue.entries.front().filter(|_| is_ready(queue))?;
+                    Some((i128::from(entry.enq_time) - i128::from(shift) * priority as i128, Reverse(priority)))
+                };
+                self.queues.iter().enumerate().filter_map(since).min().map(|(_, Reverse(priority))| priority)
+            }
+        }
+    }
+
+    /// No packet waited before `arrival`.
+    fn idle_until(&mut self, arrival: Nanos) {
+        if let Order::Weighted(credit) = &mut self.order {
+            if self.link.free_at() < arrival {
+                credit.reset();
+            }
+        }
+    }
+
+    /// One of several queues gave a packet to egress.
+    fn took(&mut self, priority: usize, wait: Nanos) {
+        self.last = priority;
+        let queue = &mut self.queues[priority];
+        queue.stats.dequeued_packets += 1;
+        queue.waits.get_or_insert_with(|| Box::new(Waits::new())).add(wait);
     }
 
     fn leave(&mut self, entry: &Entry<T>, instant: Nanos) {
@@ -346,6 +417,15 @@ impl<T> Port<T> {
     pub(crate) fn transmitted(&mut self, bytes: u32) -> Nanos {
         self.stats.transmitted_packets += 1;
         self.stats.transmitted_bytes += u64::from(bytes);
+        if let Order::Weighted(credit) = &mut self.order {
+            credit.sent(bytes);
+        }
+        if self.queues.len() > 1 {
+            if let Some(queue) = self.queues.get_mut(self.last) {
+                queue.stats.transmitted_packets += 1;
+                queue.stats.transmitted_bytes += u64::from(bytes);
+            }
+        }
         self.link.transmit(u64::from(bytes).saturating_add_signed(self.config.overhead_bytes.into()) * 8)
     }
 
@@ -364,6 +444,16 @@ impl<T> Port<T> {
 
     pub(crate) fn depth(&self, priority: usize) -> u32 {
         self.queues.get(priority).map_or(0, |queue| queue.entries.len() as u32)
+    }
+
+    /// None where the port has one queue, whose counts are the port's, or no queue of this priority. The interval of its waits ends.
+    pub(crate) fn take_queue_stats(&mut self, priority: usize) -> Option<QueueStats> {
+        if self.queues.len() < 2 {
+            return None;
+        }
+        let queue = self.queues.get_mut(priority)?;
+        let waits = queue.waits.as_mut().map_or_else(WaitSummary::default, |waits| waits.take());
+        Some(QueueStats { depth_packets: queue.entries.len() as u32, waits, ..queue.stats })
     }
 
     pub(crate) fn stats(&self, now: Nanos) -> PortStats {

@@ -1,6 +1,8 @@
 //! Properties of the traffic manager: exact rates, order, conservation, and an independent model of the queue.
 
-use fairlane_tm::{Capacity, DropCause, Nanos, PortConfig, Trace, TrafficManager};
+use std::num::NonZeroU32;
+
+use fairlane_tm::{Capacity, DropCause, Nanos, PortConfig, QueueStats, Scheduler, Trace, TrafficManager};
 use proptest::prelude::*;
 
 const PORT: u32 = 1;
@@ -77,14 +79,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..120)
 }
 
+fn weight() -> impl Strategy<Value = NonZeroU32> {
+    (1u32..40).prop_map(|weight| NonZeroU32::new(weight).expect("positive"))
+}
+
+fn scheduler() -> impl Strategy<Value = Scheduler> {
+    prop_oneof![Just(Scheduler::Strict), weight().prop_map(Scheduler::Weighted), (0u64..5_000_000).prop_map(Scheduler::TimeShifted)]
+}
+
 proptest! {
-    /// Nothing is lost or made up; FIFO holds within a priority; depths and the queue's time-integral agree with a model
-    /// that only adds up waiting times.
+    /// Nothing is lost or made up; FIFO holds within a priority; the link is not idle while a packet waits; depths and the queue's time-integral
+    /// agree with a model that only adds up waiting times.
     #[test]
-    fn conservation_order_and_integral(steps in steps(), time_shift in prop::option::of(0u64..5_000_000)) {
-        let mut current = PortConfig { time_shift, ..config(Some(10_000_000), Capacity::Packets(8), 4) };
+    fn conservation_order_and_integral(steps in steps(), scheduler in scheduler()) {
+        let mut current = PortConfig { scheduler, ..config(Some(10_000_000), Capacity::Packets(8), 4) };
         let mut tm = manager(current.clone());
-        let (mut now, mut packet) = (0, 0usize);
+        let (mut now, mut packet, mut intervals) = (0, 0usize, 0u64);
         let (mut admitted, mut left, mut tail, mut range, mut waited) = (0u64, 0u64, 0u64, 0u64, 0u128);
         let mut waiting: [std::collections::VecDeque<(usize, Nanos)>; 4] = Default::default();
         let mut last_departure = 0;
@@ -130,9 +140,10 @@ proptest! {
                         // among those present when the link got free: strict priority, or the one that waited longest by its shifted wait
                         for (other, queue) in waiting.iter().enumerate().filter(|(other, _)| *other != dequeued.priority) {
                             let Some((_, front)) = queue.front().filter(|(_, front)| *front <= dequeued.deq_time) else { continue };
-                            match time_shift {
-                                None => prop_assert!(other < dequeued.priority),
-                                Some(shift) => prop_assert!(
+                            match scheduler {
+                                Scheduler::Strict => prop_assert!(other < dequeued.priority),
+                                Scheduler::Weighted(_) => prop_assert!(other < dequeued.priority || dequeued.priority == 0),
+                                Scheduler::TimeShifted(shift) => prop_assert!(
                                     front + shift * (4 - other as u64) >= came + shift * (4 - dequeued.priority as u64)
                                 ),
                             }
@@ -163,10 +174,105 @@ proptest! {
             prop_assert_eq!(stats.enqueued_packets, stats.dequeued_packets + u64::from(stats.depth_packets));
             prop_assert_eq!(stats.enqueued_bytes, stats.dequeued_bytes + stats.depth_bytes);
             prop_assert_eq!((stats.tail_drops, stats.priority_drops), (tail, range));
+            // [RFC 9332 sec 2.5.2.2], per queue: the sums of all queues are the port's.
+            let queues: Vec<_> = (0..4).map(|priority| tm.take_queue_stats(PORT, priority).expect("one of several")).collect();
+            intervals += queues.iter().map(|queue| queue.waits.packets).sum::<u64>();
+            prop_assert_eq!(intervals, left, "each packet's wait is of one interval");
+            for (queue, modelled) in queues.iter().zip(&waiting) {
+                prop_assert_eq!(queue.depth_packets as usize, modelled.len());
+                prop_assert_eq!(queue.arrived_packets, queue.tail_drops + queue.dequeued_packets + u64::from(queue.depth_packets));
+            }
+            let total = |of: fn(&QueueStats) -> u64| queues.iter().map(of).sum::<u64>();
+            prop_assert_eq!(total(|queue| queue.tail_drops), stats.tail_drops);
+            prop_assert_eq!(total(|queue| queue.dequeued_packets), stats.dequeued_packets);
+            prop_assert_eq!(total(|queue| queue.transmitted_packets), stats.transmitted_packets);
+            prop_assert_eq!(total(|queue| queue.transmitted_bytes), stats.transmitted_bytes);
             let pending: u128 = waiting.iter().flatten().map(|(_, came)| u128::from(now - came)).sum();
             prop_assert_eq!(stats.queue_integral_packet_ns, waited + pending);
         }
     }
+}
+
+/// Bytes of the longest frame.
+const MTU: i64 = 1514;
+
+/// Enqueues `(queue, bytes)` at 0 and serves them, the packets of one priority in the order given, until one side has none left. Returns what was sent:
+/// egress drops each packet whose number in the order of service is a multiple of `drop_every`.
+fn contend(weight: NonZeroU32, packets: &[(usize, u32)], drop_every: usize) -> Vec<(usize, u32)> {
+    let mut tm = manager(PortConfig { scheduler: Scheduler::Weighted(weight), ..config(Some(10_000_000), Capacity::Unlimited, 4) });
+    for (number, &(queue, bytes)) in packets.iter().enumerate() {
+        tm.enqueue(0, PORT, queue, bytes, number).expect("room");
+    }
+    let (mut sent, mut served) = (Vec::new(), 0);
+    while tm.depth(PORT, 0) > 0 && (1..4).any(|queue| tm.depth(PORT, queue) > 0) {
+        let (due, _) = tm.next_departure().expect("packets wait");
+        let packet = tm.dequeue(due, PORT).expect("due");
+        served += 1;
+        if served % drop_every != 0 {
+            let (queue, bytes) = packets[packet.item];
+            assert_eq!(queue, packet.priority);
+            tm.transmitted(PORT, bytes);
+            sent.push((queue, bytes));
+        }
+    }
+    sent
+}
+
+proptest! {
+    /// [RFC 9332 sec 2.5.2.1]: the weight is w:1, and bounds how long a Classic packet is delayed. While both sides wait, the bytes of the others are w times
+    /// those of queue 0, but for one full packet of each, over any time; what egress drops is no one's.
+    #[test]
+    fn a_weight_bounds_the_shares(
+        weight in weight(),
+        packets in prop::collection::vec((0usize..4, 60u32..=MTU as u32), 2..400),
+        drop_every in prop_oneof![2usize..6, Just(usize::MAX)],
+    ) {
+        let w = i64::from(weight.get());
+        let (mut ahead, mut least, mut most) = (0, 0, 0);
+        for (queue, bytes) in contend(weight, &packets, drop_every) {
+            ahead += i64::from(bytes) * if queue == 0 { -w } else { 1 };
+            (least, most) = (ahead.min(least), ahead.max(most));
+        }
+        prop_assert!(most - least <= (w + 1) * MTU, "{} to {} bytes", least, most);
+    }
+}
+
+/// [RFC 9332 sec 4.2.2]: "if the Classic weight is 1/16, the maximum that a Classic packet at the head of the queue can be delayed by L traffic is the
+/// serialization delay of 15 MTU-sized packets."
+#[test]
+fn a_classic_weight_of_a_sixteenth_lets_fifteen_full_packets_pass() {
+    let packets: Vec<(usize, u32)> = (0..64).flat_map(|_| [(0, MTU as u32), (1, MTU as u32)]).collect();
+    let order: Vec<usize> = contend(NonZeroU32::new(15).expect("positive"), &packets, usize::MAX).iter().map(|sent| sent.0).collect();
+    let expected: Vec<usize> = (0..64 + 64 / 15).map(|number| usize::from(number % 16 != 15)).collect();
+    assert_eq!(order, expected);
+}
+
+/// [RFC 9332 sec A.1]: the credit "is only changed if there are packets in both queues", and "is reset in favour of the L queue when the link is idle".
+#[test]
+fn credit_changes_under_contention_alone_and_is_reset_by_an_idle_link() {
+    // 1000 bytes last 1 ms. A weight of 1: the first of L, then each in turn.
+    let scheduler = Scheduler::Weighted(NonZeroU32::MIN);
+    let mut tm = manager(PortConfig { scheduler, ..config(Some(8_000_000), Capacity::Unlimited, 2) });
+    let serve = |tm: &mut TrafficManager<usize>| {
+        let (due, _) = tm.next_departure().expect("a packet waits");
+        let priority = tm.dequeue(due, PORT).expect("due").priority;
+        tm.transmitted(PORT, 1000);
+        priority
+    };
+    let come = |tm: &mut TrafficManager<usize>, at: Nanos, priorities: &[usize]| {
+        priorities.iter().for_each(|&priority| _ = tm.enqueue(at, PORT, priority, 1000, 0).expect("room"));
+    };
+    // L alone, however much, is charged nothing: it is first again when C comes.
+    come(&mut tm, 0, &[1, 1, 1]);
+    assert_eq!([serve(&mut tm), serve(&mut tm)], [1, 1]);
+    come(&mut tm, 1_000_000, &[0, 0, 0]);
+    assert_eq!([serve(&mut tm), serve(&mut tm)], [1, 0]);
+    // L was charged its packet beside C: with the link busy all the time, the next choice is C's.
+    come(&mut tm, 3_500_000, &[1]);
+    assert_eq!([serve(&mut tm), serve(&mut tm), serve(&mut tm)], [0, 1, 0]);
+    // The next choice would be C's again, but the link was idle from 7 ms on.
+    come(&mut tm, 20_000_000, &[0, 1]);
+    assert_eq!([serve(&mut tm), serve(&mut tm)], [1, 0]);
 }
 
 proptest! {
@@ -176,8 +282,10 @@ proptest! {
         arrivals in prop::collection::vec((0u64..3_000_000, 0usize..4, 0u32..1600), 1..60),
         rate in prop::option::of(1_000_000u64..20_000_000),
         capacity in prop_oneof![(0u32..4).prop_map(Capacity::Packets), (0u64..4000).prop_map(Capacity::Bytes)],
+        scheduler in scheduler(),
     ) {
-        let (mut with, mut without) = (manager(config(rate, capacity, 3)), manager(config(rate, capacity, 3)));
+        let config = PortConfig { scheduler, ..config(rate, capacity, 3) };
+        let (mut with, mut without) = (manager(config.clone()), manager(config));
         let mut now = 0;
         let mut sent = [Vec::new(), Vec::new()];
         for (packet, &(gap, priority, bytes)) in arrivals.iter().enumerate() {
@@ -198,6 +306,9 @@ proptest! {
             }
             prop_assert_eq!(&sent[0], &sent[1]);
             prop_assert_eq!(with.stats(now, PORT), without.stats(now, PORT));
+            for priority in 0..3 {
+                prop_assert_eq!(with.take_queue_stats(PORT, priority), without.take_queue_stats(PORT, priority));
+            }
             prop_assert_eq!(with.next_departure(), without.next_departure());
         }
     }

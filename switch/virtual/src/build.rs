@@ -126,7 +126,7 @@ impl Network {
                         capacity: Capacity::Packets(config.queue_packets),
                         delay_ns: config.delay_ns,
                         priorities,
-                        time_shift: config.time_shift_ns,
+                        scheduler: config.scheduler,
                         overhead_bytes: config.overhead_bytes,
                     };
                     node.device.set_port(from.port, port).map_err(|error| BuildError::new(key.clone(), error.to_string()))?;

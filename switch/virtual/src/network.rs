@@ -22,7 +22,7 @@ use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
-use crate::record::{PortSample, WorkCounts};
+use crate::record::{PortSample, QueueSample, WorkCounts};
 use crate::trace::TraceWriter;
 use crate::{Nanos, PortId};
 
@@ -181,6 +181,7 @@ pub struct Network {
     pub(crate) captures: Vec<Capture>,
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
+    pub(crate) queue_samples: Vec<QueueSample>,
     /// Where the present run ends.
     until: Nanos,
     pub(crate) work: WorkCounts,
@@ -233,6 +234,7 @@ impl Network {
             captures: Vec::new(),
             trace: None,
             samples: Vec::new(),
+            queue_samples: Vec::new(),
             until: 0,
             work: WorkCounts::default(),
             pool: FramePool::default(),
@@ -633,6 +635,7 @@ impl Network {
         let now = self.now;
         let before = self.samples.len();
         self.sample_ports(now);
+        self.sample_queues(now);
         // Room for all that follow: a list that grew step by step would be copied, and take fresh memory, again and again.
         let left = self.until.saturating_sub(now) / self.options.record_interval;
         self.samples.reserve_exact((self.samples.len() - before).saturating_mul(left.min(MAX_ROOM) as usize));
@@ -650,6 +653,19 @@ impl Network {
                         self.samples.push(PortSample { time: now, switch, port: snapshot });
                     }
                 }
+            }
+        }
+    }
+
+    /// Of the ports that have several.
+    fn sample_queues(&mut self, now: Nanos) {
+        for (switch, node) in self.switches.iter_mut().enumerate() {
+            if node.device.config().priorities < 2 {
+                continue;
+            }
+            for port in node.device.ports().collect::<Vec<_>>() {
+                let queues = node.device.take_queues(port);
+                self.queue_samples.extend(queues.map(|(priority, queue)| QueueSample { time: now, switch, port, priority, queue }));
             }
         }
     }
@@ -734,6 +750,11 @@ impl Network {
         let FlowEnds { sender, receivers, .. } = self.flows.get(flow)?.clone();
         let mut take = |end: usize| (self.hosts[self.ends[end].host].name.clone(), self.ends[end].end.take_log());
         Some((take(sender).1, receivers.into_iter().map(take).collect()))
+    }
+
+    /// Takes the records of all ports that have several queues, queue by queue.
+    pub fn take_queue_samples(&mut self) -> Vec<QueueSample> {
+        std::mem::take(&mut self.queue_samples)
     }
 
     /// Takes the records of all ports.

@@ -1,6 +1,6 @@
 //! What the ports of switches leave behind, in the order of time, and counts of the simulation itself.
 
-use fairlane_device::PortSnapshot;
+use fairlane_device::{PortSnapshot, QueueStats};
 
 use crate::Nanos;
 
@@ -10,6 +10,16 @@ pub struct PortSample {
     pub time: Nanos,
     pub switch: usize,
     pub port: PortSnapshot,
+}
+
+/// One of several queues of a switch's port at the end of an interval, by its priority.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueueSample {
+    pub time: Nanos,
+    pub switch: usize,
+    pub port: u32,
+    pub priority: usize,
+    pub queue: QueueStats,
 }
 
 /// Counts of the simulation itself.
