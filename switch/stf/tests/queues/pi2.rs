@@ -1,9 +1,9 @@
 //! PI2 in `p4src/pi2.p4` against its formula in real numbers (De Schepper et al. 2016, and [RFC 9332 sec A]), at a 10 Mb/s link. Packets
 //! are of a transport without ECN, of ECT(0) and of ECT(1) in turns.
 //!
-//! Twice. First with the P4 program's own instants of updates and its own random numbers: the same packets are dropped and marked, except
-//! where a random number lies between both probabilities, and these agree within a thousandth. Then with a timer, and one random number
-//! against p'^2: the numbers of drops and marks, and the mean wait.
+//! Twice. First with the P4 program's own instants of updates, delays and random numbers: the same packets are dropped and marked, except
+//! where a random number lies between both probabilities, and these agree within a thousandth. Then with the text's timer, delay, and one random
+//! number against p'^2: the numbers of drops and marks, and the mean wait.
 
 use std::sync::Arc;
 
@@ -115,7 +115,8 @@ fn by_timer(arrivals: &[Nanos], ecn: bool, random: &mut Random) -> Totals {
     for (number, &now) in arrivals.iter().enumerate() {
         while next <= now {
             link.serve(next);
-            real.update(link.qdelay);
+            // [RFC 9332 sec A.1]: "how long the head packet was in the Classic queue", and "0 if the queue is empty"
+            real.update(link.waiting.front().map_or(0.0, |&(arrival, _)| (next - arrival) as f64 / 1e9));
             next += period;
         }
         link.serve(now);

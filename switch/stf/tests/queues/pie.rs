@@ -1,16 +1,17 @@
-//! PIE against [RFC 8033 sec 4, 5] in real numbers, at a 10 Mb/s link; every seventh packet is of a transport without ECN.
+//! PIE against RFC 8033 in real numbers, at a 10 Mb/s link; every seventh packet is of a transport without ECN.
 //!
-//! Twice. First with the P4 program's own instants of updates and its own random numbers: the same packets are dropped and marked, except
-//! where a random number lies between both probabilities, and these agree within a thousandth. Then with the RFC's timer and other random
-//! numbers: the numbers of drops and marks, and the mean wait.
+//! Twice. First with the P4 program's own instants of updates, delays and random numbers: the same packets are dropped and marked, except where
+//! a random number lies between both probabilities, and these agree within a thousandth. Then [`Text`], which shares nothing with the program: the
+//! pseudocode of [RFC 8033 sec A] with its timer, bytes, and the delay by Little's law; compared are the numbers of drops and marks, and the mean wait.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fairlane_device::pipeline::{KeyMatch, Program, Value};
 use fairlane_device::{Capacity, DropCause, Nanos, PortId};
 
 use crate::probability::{hold, Comparison};
-use crate::{capable, device, fixed, insert, ipv4_frame, Fate, Link, Random, Totals, OUT};
+use crate::{capable, device, fixed, insert, ipv4_frame, Fate, Link, Random, Totals, FRAME_BYTES, OUT, RATE_BPS, SERVICE};
 
 const TARGET_S: f64 = 0.015;
 const T_UPDATE_S: f64 = 0.015;
@@ -22,7 +23,7 @@ const ONE: f64 = (1u64 << 48) as f64;
 /// Below this, a probability's error is compared with it instead.
 const LEAST: f64 = 1e-6;
 
-/// The RFC's variables, times in seconds.
+/// The RFC's variables, times in seconds, at the program's instants.
 #[derive(Default)]
 struct Real {
     drop_prob: f64,
@@ -123,31 +124,109 @@ fn is_capable(number: usize, ecn: bool) -> bool {
     ecn && !number.is_multiple_of(7)
 }
 
-/// The RFC as it stands, with its timer.
-fn by_timer(arrivals: &[Nanos], ecn: bool, random: &mut Random) -> Totals {
-    let (mut real, mut link, mut totals) = (Real::default(), Link::default(), Totals::default());
-    let period = (T_UPDATE_S * 1e9) as Nanos;
-    let mut next = arrivals[0] + period;
-    for (number, &now) in arrivals.iter().enumerate() {
-        while next <= now {
-            link.serve(next);
-            real.calculate_drop_prob(link.qdelay);
-            real.spend_burst_allowance();
-            next += period;
+/// [RFC 8033 sec A], with the options of [RFC 8033 sec 5.1] and [RFC 8033 sec 5.5].
+struct Text {
+    /// Arrivals of the packets in queue_, all of one size.
+    queue: VecDeque<Nanos>,
+    current_qdelay: f64,
+    qdelay_old: f64,
+    drop_prob: f64,
+    burst_allowance: f64,
+}
+
+impl Text {
+    fn byte_length(&self) -> usize {
+        self.queue.len() * FRAME_BYTES
+    }
+
+    /// enque(), for a packet whose random number is `u`.
+    fn enque(&mut self, ecn_capable: bool, u: f64) -> Fate {
+        if self.drop_prob == 0.0 && self.current_qdelay < TARGET_S / 2.0 && self.qdelay_old < TARGET_S / 2.0 {
+            self.burst_allowance = MAX_BURST_S;
         }
-        link.serve(now);
-        real.renew_burst_allowance(link.qdelay);
-        let picked = real.in_question(link.waiting.len()) && random.unit() < real.drop_prob;
-        match real.fate(picked, is_capable(number, ecn)) {
+        if self.burst_allowance > 0.0 || !self.drop_early(u) {
+            return Fate::Admitted;
+        }
+        if self.drop_prob < MARK_ECNTH && ecn_capable {
+            return Fate::Marked;
+        }
+        Fate::Dropped
+    }
+
+    fn drop_early(&self, u: f64) -> bool {
+        // "Safeguard PIE to be work conserving"
+        if (self.qdelay_old < TARGET_S / 2.0 && self.drop_prob < 0.2) || self.byte_length() <= 2 * FRAME_BYTES {
+            return false;
+        }
+        u < self.drop_prob
+    }
+
+    /// Each T_UPDATE. [RFC 8033 sec 4.3]: "current_qdelay = queue_.byte_length()/dequeue_rate".
+    fn calculate_drop_prob(&mut self) {
+        self.current_qdelay = self.byte_length() as f64 / (RATE_BPS as f64 / 8.0);
+        let mut p = ALPHA * (self.current_qdelay - TARGET_S) + BETA * (self.current_qdelay - self.qdelay_old);
+        if self.drop_prob < 0.000001 {
+            p /= 2048.0;
+        } else if self.drop_prob < 0.00001 {
+            p /= 512.0;
+        } else if self.drop_prob < 0.0001 {
+            p /= 128.0;
+        } else if self.drop_prob < 0.001 {
+            p /= 32.0;
+        } else if self.drop_prob < 0.01 {
+            p /= 8.0;
+        } else if self.drop_prob < 0.1 {
+            p /= 2.0;
+        }
+        if self.drop_prob >= 0.1 && p > 0.02 {
+            p = 0.02;
+        }
+        self.drop_prob += p;
+        if self.current_qdelay == 0.0 && self.qdelay_old == 0.0 {
+            self.drop_prob *= 0.98;
+        }
+        self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
+        self.qdelay_old = self.current_qdelay;
+        self.burst_allowance = (self.burst_allowance - T_UPDATE_S).max(0.0);
+    }
+}
+
+/// The text, its timer and a link.
+fn by_text(arrivals: &[Nanos], ecn: bool, random: &mut Random) -> Totals {
+    let queue = VecDeque::new();
+    // "burst_allowance_ ... is initialized to MAX_BURST" [RFC 8033 sec 4.4]
+    let mut text = Text { queue, current_qdelay: 0.0, qdelay_old: 0.0, drop_prob: 0.0, burst_allowance: MAX_BURST_S };
+    let (mut totals, mut link_free, mut waited) = (Totals::default(), 0, 0);
+    let mut serve = |text: &mut Text, until: Nanos| {
+        while let Some(&arrival) = text.queue.front() {
+            let start = arrival.max(link_free);
+            if start > until {
+                break;
+            }
+            text.queue.pop_front();
+            waited += start - arrival;
+            link_free = start + SERVICE;
+        }
+    };
+    let period = (T_UPDATE_S * 1e9) as Nanos;
+    let mut timer = arrivals[0] + period;
+    for (number, &now) in arrivals.iter().enumerate() {
+        while timer <= now {
+            serve(&mut text, timer);
+            text.calculate_drop_prob();
+            timer += period;
+        }
+        serve(&mut text, now);
+        match text.enque(is_capable(number, ecn), random.unit()) {
             Fate::Dropped => totals.drops += 1,
             fate => {
                 totals.marks += usize::from(fate == Fate::Marked);
-                link.admit(now);
+                text.queue.push_back(now);
             }
         }
     }
-    link.serve(Nanos::MAX);
-    Totals { mean_wait_s: link.waited_s / (arrivals.len() - totals.drops) as f64, ..totals }
+    serve(&mut text, Nanos::MAX);
+    Totals { mean_wait_s: waited as f64 / 1e9 / (arrivals.len() - totals.drops) as f64, ..totals }
 }
 
 /// The P4 program, and beside it the real numbers with its instants of updates. After a difference these follow the program's queue.
@@ -206,5 +285,5 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
 
 #[test]
 fn pie_in_p4_follows_the_rfc() {
-    hold(&["PIE"], 8033, by_timer, in_p4);
+    hold(&["PIE"], 8033, by_text, in_p4);
 }
