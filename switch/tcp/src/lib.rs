@@ -17,7 +17,7 @@
 //! | `congestion/prague.rs` | draft-briscoe-iccrg-prague-congestion-control-04, with the loss recovery of `sack.rs` |
 //! | `congestion/bbr.rs` | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1), with the loss recovery of `sack.rs` |
 //! | `delivery.rs` | draft-cheng-iccrg-delivery-rate-estimation-00 |
-//! | `rtt.rs` | RFC 6298; Jacobson 1988 |
+//! | `rtt.rs` | RFC 6298, with timestamps [RFC 7323 sec G]; Jacobson 1988 |
 //! | `ts_recent.rs` | RFC 7323 (which timestamp to echo; PAWS) |
 //! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 9768 (a count of marks), RFC 7323 (options) |
 //!
