@@ -87,7 +87,7 @@ impl Default for ChannelConfig {
             delay_ns: 0,
             queue_packets: 1000,
             loss: None,
-            jitter_ns: 0,
+            jitter: None,
             overhead_bytes: 0,
             scheduler: Scheduler::Strict,
         }

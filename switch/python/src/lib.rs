@@ -67,10 +67,10 @@ struct Link(ChannelConfig);
 
 #[pymethods]
 impl Link {
-    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad). time_shift_ns, weight: of the
-    /// scheduler of a switch's port with several queues, one of them; None for both: strict priority.
+    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad). jitter_ns: uniform up to it; jitter_std_ns:
+    /// instead, Gaussian. time_shift_ns, weight: of the scheduler of a switch's port with several queues, one of them; None for both: strict priority.
     #[new]
-    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, overhead_bytes=0, time_shift_ns=None, weight=None))]
+    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, jitter_std_ns=0, overhead_bytes=0, time_shift_ns=None, weight=None))]
     fn new(
         rate_bps: Option<u64>,
         delay_ns: u64,
@@ -88,7 +88,15 @@ impl Link {
             (Some(weight), None) => Scheduler::Weighted(weight),
             (None, shift) => shift.map_or(Scheduler::Strict, Scheduler::TimeShifted),
         };
-        Ok(Link(ChannelConfig { rate_bps, delay_ns, queue_packets, loss, jitter_ns, overhead_bytes, scheduler }))
+        Ok(Link(ChannelConfig {
+            rate_bps,
+            delay_ns,
+            queue_packets,
+            loss,
+            jitter: Jitter::of(jitter_ns, jitter_std_ns),
+            overhead_bytes,
+            scheduler,
+        }))
     }
 }
 

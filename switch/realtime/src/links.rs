@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelConfig, LossModel, Sent, Trace};
+use fairlane_channel::{Channel, ChannelConfig, Jitter, LossModel, Sent, Trace};
 use fairlane_device::{Device, Nanos, PortId, Scheduler};
 use serde::Deserialize;
 use tracing::info;
@@ -168,8 +168,8 @@ impl Links {
                 delay_ns: entry.delay_ns,
                 queue_packets: entry.queue_packets,
                 loss,
-                jitter_ns: entry.jitter_ns,
-                overhead_bytes: entry.overhead_bytes,
+                jitter,
+                overhead_bytes: sends.map_or(entry.overhead_bytes, |port| port.overhead_bytes),
                 scheduler: Scheduler::Strict,
             };
             self.names.insert(key, format!("{}->{}", entry.from, entry.to));
