@@ -137,7 +137,7 @@ class TcpSettings:
     byte_counting: bool | None = None
     reno_friendliness: Literal["rfc9438", "linux26"] | None = None
     sack_recovery: Literal["rfc6675", "sack1"] | None = None
-    rtt_estimator: Literal["rfc6298", "ticks"] | None = None
+    rtt_estimator: Literal["linux", "rfc6298", "ticks"] = "linux"
     avoid_multiple_fast_retransmits: bool | None = None
     hold_ssthresh: bool | None = None
     sending_jitter_s: float = 0.0

@@ -39,6 +39,7 @@ def run(case: dict[str, Any]) -> dict[str, float]:
             "tcp.delayed_ack=false",
             f"tcp.initial_window_packets={case.get('initial_window', 2)}",
             "tcp.timer_granularity_s=0.001",
+            "tcp.rtt_estimator=rfc6298",  # ns-3 bounds the whole RTO, too
             *(() if timestamps else ("tcp.timestamps=false",)),
             *((f"tcp.min_rto_s={case['min_rto_s']}",) if "min_rto_s" in case else ()),
         ),

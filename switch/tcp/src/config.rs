@@ -137,6 +137,8 @@ impl std::str::FromStr for SackRecovery {
 pub enum RttEstimator {
     /// RFC 6298, in nanoseconds.
     Rfc6298,
+    /// The same, but `min_rto` bounds the part of the variance, as Linux has it: RTO = SRTT + max(min_rto, 4 RTTVAR).
+    Linux,
     /// Jacobson 1988, appendix A, in whole ticks of the clock, as 4.4BSD and ns-2 have it.
     Ticks,
 }
@@ -147,8 +149,9 @@ impl std::str::FromStr for RttEstimator {
     fn from_str(text: &str) -> Result<Self, ConfigError> {
         match text {
             "rfc6298" => Ok(RttEstimator::Rfc6298),
+            "linux" => Ok(RttEstimator::Linux),
             "ticks" => Ok(RttEstimator::Ticks),
-            _ => Err(ConfigError { key: "rtt_estimator", given: text.to_string(), hint: "rfc6298 or ticks" }),
+            _ => Err(ConfigError { key: "rtt_estimator", given: text.to_string(), hint: "rfc6298, linux or ticks" }),
         }
     }
 }

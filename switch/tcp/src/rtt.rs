@@ -1,4 +1,4 @@
-//! Round-trip time estimate and retransmission timeout (RFC 6298, with timestamps [RFC 7323 sec G]; in whole ticks, Jacobson 1988).
+//! Round-trip time estimate and retransmission timeout (RFC 6298, with timestamps [RFC 7323 sec G]; with Linux's least RTO; in whole ticks, Jacobson 1988).
 
 use crate::{Nanos, RttEstimator};
 
@@ -61,7 +61,8 @@ impl Rtt {
                 self.srtt = Some(srtt - srtt / alpha + rtt / alpha);
             }
         }
-        self.base = self.srtt.unwrap_or(rtt).saturating_add(g.max(4 * self.rttvar));
+        let least = if self.estimator == RttEstimator::Linux { self.min } else { g };
+        self.base = self.srtt.unwrap_or(rtt).saturating_add(least.max(4 * self.rttvar));
     }
 
     /// Jacobson 1988, appendix A.2: SRTT in eighths of a tick and RTTVAR in quarters, both at least one such part, and shifts that round down.
@@ -122,6 +123,17 @@ mod tests {
     #[test]
     fn rfc_6298_2_1_starts_at_one_second() {
         assert_eq!(linux_like().rto(), 1000 * MS);
+    }
+
+    #[test]
+    fn linux_bounds_the_variance_and_rfc_6298_the_timeout() {
+        let (mut linux, mut rfc) = (Rtt::new(RttEstimator::Linux, 1000 * MS, MS, 200 * MS, 60_000 * MS), linux_like());
+        for sent in 0..40 {
+            linux.sample(sent * 300 * MS, (sent + 1) * 300 * MS, 1);
+            rfc.sample(sent * 300 * MS, (sent + 1) * 300 * MS, 1);
+        }
+        assert_eq!(linux.rto() / MS, 500, "SRTT + 200 ms");
+        assert!(rfc.rto() < 302 * MS, "SRTT + G, and more than 200 ms: {}", rfc.rto());
     }
 
     #[test]

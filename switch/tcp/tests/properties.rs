@@ -36,6 +36,8 @@ struct Run<F: FnMut(Nanos, bool) -> bool> {
     highest_ack: u32,
     /// Since when a segment waits for its acknowledgement, and how many do.
     waiting: Option<(Nanos, u32)>,
+    /// Its timer, as it was seen last.
+    timer: Option<Nanos>,
     last_progress: Nanos,
     longest_pause: Nanos,
 }
@@ -59,6 +61,7 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
             highest_sent: 1,
             highest_ack: 1,
             waiting: None,
+            timer: None,
             last_progress: 0,
             longest_pause: 0,
         }
@@ -108,9 +111,12 @@ impl<F: FnMut(Nanos, bool) -> bool> Run<F> {
         assert!((self.config.min_rto..=self.config.max_rto).contains(&rto), "[RFC 6298 sec 2 step 2.4, 2.5]: {rto}");
         // with nothing in flight, what BBR's pace holds back may wait for longer
         let paced_alone = self.config.flavour.is_paced() && self.sender.flight_size() == 0;
-        if let Some(at) = self.sender.next_timer().filter(|_| !paced_alone) {
-            assert!(at <= self.now + rto, "the timer is never later than one RTO from now");
+        let timer = self.sender.next_timer().filter(|_| !paced_alone);
+        // a later sample may shorten the RTO, and a partial ACK restarts no timer [RFC 6582 sec 3.2 step 3]
+        if let Some(at) = timer.filter(|_| timer != self.timer) {
+            assert!(at <= self.now + rto, "a timer is started for one RTO at most");
         }
+        self.timer = timer;
         let limited = 2 * u64::from(self.config.mss);
         for transmit in std::mem::take(&mut self.out) {
             let segment = transmit.segment;

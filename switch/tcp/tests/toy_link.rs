@@ -112,7 +112,13 @@ fn configs() -> impl Strategy<Value = Config> {
             ecn,
             handshake,
             sack_recovery: if sack1 { SackRecovery::Sack1 } else { SackRecovery::Rfc6675 },
-            rtt_estimator: if ticks { RttEstimator::Ticks } else { RttEstimator::Rfc6298 },
+            rtt_estimator: if ticks {
+                RttEstimator::Ticks
+            } else if guard {
+                RttEstimator::Linux
+            } else {
+                RttEstimator::Rfc6298
+            },
             avoid_multiple_fast_retransmits: guard,
             hold_ssthresh,
             reduction_base: if base { ReductionBase::FlightSize } else { ReductionBase::Window },
