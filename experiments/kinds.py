@@ -22,6 +22,7 @@ from typing import Any, Literal
 from fairlane.hosts import algorithms, own_algorithms
 from fairlane.hosts.algorithms.base import Kind
 from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
+from fairlane.hosts.circuit_breaker import CircuitBreaker
 from fairlane.hosts.sources import Source, check_positive, check_shape
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
@@ -39,13 +40,14 @@ class HostOptions:
     """Options of every algorithm's host process. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
     above it, ALS asks for it; None: the rate of the sender's link. pacing_jitter: part of the gap between packets by which each is
     moved at random. loss_resolution: the source of a report's loss. source: the application that produces the data; the default
-    always has more to send."""
+    always has more to send. circuit_breaker: when the flow must cease."""
 
     packet_bytes: int = 1000
     maximum_rate_bps: float | None = None
     pacing_jitter: float = 0.0
     loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
     source: Source = field(default_factory=Source)
+    circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
 
     def __post_init__(self) -> None:
         _check_packet_bytes(self.packet_bytes)
@@ -64,6 +66,7 @@ class AlgorithmSettings:
     pacing_jitter: float
     loss_resolution: str
     source: Source
+    circuit_breaker: CircuitBreaker
     parameters: Any
     given: dict[str, Any]
 
@@ -378,6 +381,8 @@ def settings(document: Document, kind: str, group: KeyPath, way: Way) -> FlowSet
 
 def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> AlgorithmSettings:
     host = HostOptions(**{f.name: values[f.name] for f in dataclasses.fields(HostOptions) if f.name in values})
+    if kind.layered and host.circuit_breaker.native():
+        raise ValueError('circuit_breaker: RFC 8083 is for one receiver, and this kind has several: leave it "off"')
     maximum = way.own_bps if host.maximum_rate_bps is None else host.maximum_rate_bps
     own = {f.name for f in dataclasses.fields(kind.parameters) if f.init}
     given = {key: value for key, value in values.items() if key in own}
@@ -389,5 +394,12 @@ def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> Algorit
         if name in own:
             given.setdefault(name, value)
     return AlgorithmSettings(
-        host.packet_bytes, float(maximum), host.pacing_jitter, host.loss_resolution, host.source, kind.parameters(**given), given
+        host.packet_bytes,
+        float(maximum),
+        host.pacing_jitter,
+        host.loss_resolution,
+        host.source,
+        host.circuit_breaker,
+        kind.parameters(**given),
+        given,
     )

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from ipaddress import IPv4Address
 from typing import Any, TextIO, get_type_hints
@@ -23,8 +23,9 @@ from typing import Any, TextIO, get_type_hints
 from fairlane import native
 from fairlane.hosts import arguments, film, own_algorithms
 from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
+from fairlane.hosts.circuit_breaker import CircuitBreaker
 from fairlane.hosts.records import NS, Clock, FlowWriter, opened
-from fairlane.hosts.sources import Source
+from fairlane.hosts.sources import Source, Spelled
 
 ROLES = ("sender", "receiver")
 NO_ALGORITHM = "none"
@@ -33,11 +34,14 @@ FLUSH_PERIOD_NS = NS
 _NEVER_NS = (1 << 64) - 1
 
 
-def _source(text: str) -> Source:
-    try:
-        return Source.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _spelled(kind: type[Spelled]) -> Callable[[str], Spelled]:
+    def parse(text: str) -> Spelled:
+        try:
+            return kind.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -45,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--role", choices=ROLES, required=True)
     parser.add_argument("--algorithm", choices=[*sorted(ALGORITHMS), NO_ALGORITHM], default="als")
     parser.add_argument(
-        "--source", type=_source, default=Source(), metavar="KIND[:KEY=VALUE,...]",
+        "--source", type=_spelled(Source), default=Source(), metavar="KIND[:KEY=VALUE,...]",
         help="what produces the data: persistent (default), cbr, on-off, mpeg4, film, as in on-off:rate_bps=1e6,on_s=0.5",
     )  # fmt: skip
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
@@ -72,6 +76,10 @@ def build_parser() -> argparse.ArgumentParser:
         default="rfc3550",
         help="the report's 8-bit fraction lost, or the difference of cumulative counts",
     )
+    parser.add_argument(
+        "--circuit-breaker", type=_spelled(CircuitBreaker), default=CircuitBreaker(), metavar="ACTION[:KEY=VALUE,...]",
+        help="off (default), cease or reduce, as in cease:usable_loss=0.1, the same at both ends (RFC 8083)",
+    )  # fmt: skip
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable")
     parser.add_argument(
         "--mark", type=float, action="append", default=[], metavar="T", help="record the sums at this Unix time, too; repeatable"
@@ -104,6 +112,8 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.algorithm == NO_ALGORITHM and not args.source.limits:
         parser.error("--algorithm none sends what a source produces: give --source cbr, on-off or mpeg4")
+    if args.circuit_breaker.native() and (args.algorithm == NO_ALGORITHM or ALGORITHMS[args.algorithm].layered):
+        parser.error(f"--circuit-breaker: for a flow over RTP with one receiver, not for {args.algorithm}")
     try:
         parameters: Any = (
             None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
@@ -130,7 +140,7 @@ def main(argv: list[str] | None = None) -> int:
             return _refuse(str(error))
         described = {
             "role": args.role,
-            "options": {**vars(args), "source": asdict(args.source)},
+            "options": {**vars(args), "source": asdict(args.source), "circuit_breaker": asdict(args.circuit_breaker)},
             "parameters": parameters and asdict(parameters),
         }
         writer = FlowWriter(
@@ -207,11 +217,12 @@ def open_end(
         return make.sender(
             place, sender, rng, **common, packet_bytes=args.packet_bytes, pacing_jitter=args.pacing_jitter,
             exact_loss=args.loss_resolution == "exact", application=args.source.application(outside=True), buffer_packets=args.source.buffer_packets,
+            circuit_breaker=args.circuit_breaker.native(),
         )  # fmt: skip
     # The receiver asks the sending half whether it wants acknowledgements.
     return make.receiver(
         place, kind.receiver(parameters), rng, **common, acks=sender.interests.acks.value != "none", media=args.source.limits,
-        film=args.source.kind == "film",
+        film=args.source.kind == "film", rtcp=args.circuit_breaker.native() is not None,
         delay_threshold_ns=args.source.delay_threshold_ns,
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from fairlane.hosts import arguments
 
@@ -22,8 +22,37 @@ def check_shape(shape: float | None) -> None:
         raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {shape:g}")
 
 
+S = TypeVar("S", bound="Spelled")
+
+
+class Spelled:
+    """A dataclass that a command line spells FIRST:NAME=VALUE,...: its first field, and what differs from the defaults."""
+
+    NOUN = ""
+
+    def text(self) -> str:
+        """`on-off:rate_bps=1e6,on_s=0.5`, as `parse` takes it."""
+        first, *others = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        given = [f"{name}={getattr(self, name)}" for name in others if getattr(self, name) != getattr(type(self), name)]
+        return getattr(self, first) + (":" + ",".join(given) if given else "")
+
+    @classmethod
+    def parse(cls: type[S], text: str) -> S:
+        """ValueError names what is wrong."""
+        first, *others = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        known = get_type_hints(cls)
+        start, _, given = text.partition(":")
+        values: dict[str, Any] = {first: arguments.typed(start, known[first])}
+        for assignment in filter(None, given.split(",")):
+            name, equals, value = assignment.partition("=")
+            if not equals or name not in others:
+                raise ValueError(f"{assignment!r}: a {cls.NOUN} knows {', '.join(f'{n}=' for n in others)}")
+            values[name] = arguments.typed(value, known[name])
+        return cls(**values)
+
+
 @dataclass(frozen=True)
-class Source:
+class Source(Spelled):
     """An application's data, above the transport's allowed rate. cbr: rate_bps. on-off: rate_bps in on periods; on_s, off_s: mean lengths of
     the periods; shape: of Pareto's distribution, > 1; None: exponential. mpeg4: video frames, their sizes times rate_scale. buffer_packets:
     packets that may wait in the sender. delay_threshold_s: a packet that comes more than this after the one before, or after its production,
@@ -46,6 +75,8 @@ class Source:
     min_rate_bps: float = 80_000.0
     max_rate_bps: float = 8_000_000.0
     most_waiting_s: float = 0.2
+
+    NOUN = "source"
 
     def __post_init__(self) -> None:
         check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
@@ -88,22 +119,3 @@ class Source:
                 rates = (self.min_rate_bps, self.max_rate_bps, round(self.most_waiting_s * 1e9))
                 return make.film(self.frames_per_second, self.key_interval_frames, *rates, outside=outside)
         return None
-
-    def text(self) -> str:
-        """As `--source` takes it: `on-off:rate_bps=1e6,on_s=0.5`, what differs from the defaults."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "kind"}
-        given = [f"{name}={value}" for name, value in own.items() if value != getattr(Source, name)]
-        return self.kind + (":" + ",".join(given) if given else "")
-
-    @staticmethod
-    def parse(text: str) -> Source:
-        """ValueError names what is wrong."""
-        kind, _, given = text.partition(":")
-        known = get_type_hints(Source)
-        values: dict[str, Any] = {"kind": arguments.typed(kind, known["kind"])}
-        for assignment in filter(None, given.split(",")):
-            name, equals, value = assignment.partition("=")
-            if not equals or name not in known or name == "kind":
-                raise ValueError(f"{assignment!r}: a source knows {', '.join(f'{n}=' for n in known if n != 'kind')}")
-            values[name] = arguments.typed(value, known[name])
-        return Source(**values)

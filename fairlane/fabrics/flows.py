@@ -145,6 +145,8 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
         f"{settings.pacing_jitter:g}",
         "--loss-resolution",
         settings.loss_resolution,
+        "--circuit-breaker",
+        settings.circuit_breaker.text(),
     ]
     for name, value in settings.given.items():
         if value is not None:

@@ -356,6 +356,7 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
         application=settings.source.application(),
         buffer_packets=settings.source.buffer_packets,
         delay_threshold_ns=settings.source.delay_threshold_ns,
+        circuit_breaker=settings.circuit_breaker.native(),
         **common,
     )
 

@@ -18,6 +18,7 @@
 //! | `sender.rs`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
 //! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
+//! | `circuit_breaker.rs` | when a sender must cease (RFC 8083) |
 //! | `application.rs`, `film.rs`, `raw.rs` | applications above a flow, films among them, and flows of datagrams without feedback |
 //! | `wire/` | RTP, RTCP with ALSF, NTP timestamps |
 //! | `record.rs`, `marks.rs` | records; exact counts at the ends of a window |
@@ -25,6 +26,7 @@
 mod acks;
 pub mod algorithm;
 mod application;
+pub mod circuit_breaker;
 mod film;
 mod gaps;
 mod marks;

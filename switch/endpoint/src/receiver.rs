@@ -41,6 +41,8 @@ pub struct ReceiverSpec {
     pub delay_threshold: Nanos,
     /// The base layer's group, of a layered flow.
     pub base_group: Option<u32>,
+    /// RTCP runs even if the algorithm does not want it: for the sender's circuit breakers.
+    pub rtcp: bool,
 }
 
 /// One stream that a receiver hears, or has heard.
@@ -98,7 +100,7 @@ impl RtpReceiver {
         RtpReceiver {
             life,
             algorithm,
-            reports: interests.rtcp,
+            reports: interests.rtcp || spec.rtcp,
             loss_distance,
             arrivals: spec.acks.then(Arrivals::default),
             timed_acks: interests.timed_acks,

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::f64::consts::E;
 
+use crate::circuit_breaker::Session;
 use fairlane_sources::Rng;
 
 /// 1.21828 [RFC 3550 sec 6.3.1].
@@ -85,6 +86,12 @@ impl RtcpSchedule {
     pub fn deterministic_interval_s(&self) -> f64 {
         let minimum_s = if self.initial { MIN_INTERVAL_S / 2.0 } else { MIN_INTERVAL_S };
         self.interval_s(self.senders.contains_key(&self.own_ssrc), minimum_s)
+    }
+
+    /// Td of this participant and of one that sends data or not, with the fixed minimum [RFC 8083 sec 3].
+    pub fn session(&self, other_sends: bool) -> Session {
+        let of = |sends| self.interval_s(sends, MIN_INTERVAL_S);
+        Session { td_s: of(self.senders.contains_key(&self.own_ssrc)), tdr_s: of(other_sends) }
     }
 
     /// Td of a sender, or of a receiver.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::acks::{AckBook, AckPacket};
-use crate::algorithm::{AckDetail, Action, Actions, Explicit, Fault, Feedback, Layer, Loss, PathState, SenderAlgorithm};
+use crate::algorithm::{AckDetail, Action, Actions, Explicit, Fault, Feedback, Layer, Loss, NoteValue, PathState, SenderAlgorithm};
 use crate::application::Backlog;
+use crate::circuit_breaker::{CircuitBreaker, CircuitBreakers, Trip};
 use crate::film::TELL_PERIOD;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
@@ -50,6 +51,11 @@ pub struct RtpSender {
     /// Of a flow whose application limits it.
     backlog: Option<Backlog>,
     schedule: Option<RtcpSchedule>,
+    /// Whether the algorithm hears RTCP.
+    hears_reports: bool,
+    breakers: Option<CircuitBreakers>,
+    /// Above which no rate goes after a circuit breaker has reduced it.
+    most_bps: f64,
     timers: Timers,
     control: Option<Alsf>,
     actions: Actions,
@@ -88,6 +94,8 @@ pub struct SenderSpec {
     pub cname: Vec<u8>,
     /// Its layers go to groups of their own, the base to `Life::peer`.
     pub layered: bool,
+    /// Makes RTCP run, whether the algorithm wants it or not. Not for a layered flow: RFC 8083 is for one receiver.
+    pub circuit_breaker: Option<CircuitBreaker>,
 }
 
 impl RtpSender {
@@ -106,6 +114,9 @@ impl RtpSender {
             streams: vec![stream],
             backlog,
             schedule: None,
+            hears_reports: interests.rtcp,
+            breakers: None,
+            most_bps: f64::INFINITY,
             timers: Timers::default(),
             control: None,
             actions: Actions::new(),
@@ -169,11 +180,17 @@ impl End for RtpSender {
         if self.retry.is_some_and(|at| at <= now) {
             self.fill_window(io);
         }
+        if self.state != State::Running {
+            return Ok(());
+        }
         if self.next_tell.is_some_and(|at| at <= now) {
             self.tell(io);
         }
         if self.next_paced().is_some_and(|at| at <= now) {
             self.expire(true, io)?;
+            if self.is_unheard(io) {
+                return Ok(());
+            }
         }
         for index in 0..self.streams.len() {
             self.send_paced(index, io);
@@ -229,7 +246,9 @@ impl End for RtpSender {
         let straggles = self.schedule.as_ref().is_some_and(|schedule| schedule.is_gone(compound.ssrc));
         if !leaving && !straggles {
             self.on_blocks(&compound, bytes, io)?;
-            for &gone in &compound.bye {
+            // A circuit breaker may have ended the flow.
+            let gone = if self.state == State::Running { &compound.bye[..] } else { &[] };
+            for &gone in gone {
                 self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
             }
         }
@@ -291,7 +310,9 @@ impl RtpSender {
     fn left(&mut self, why: FlowRecord, ssrc: u32, io: &mut Io) -> Result<(), Fault> {
         self.blocks.remove(&ssrc);
         self.log.push((io.now, why));
-        self.algorithm.on_leave(io.now, ssrc, &mut self.actions)?;
+        if self.hears_reports {
+            self.algorithm.on_leave(io.now, ssrc, &mut self.actions)?;
+        }
         self.apply(io)
     }
 
@@ -303,13 +324,15 @@ impl RtpSender {
         if self.streams.iter().all(|stream| stream.pacer.is_none()) && self.window.is_none() {
             return Err(self.fault("its algorithm starts without SetRate or SetWindow"));
         }
-        if self.algorithm.interests().rtcp {
+        if self.hears_reports || self.spec.circuit_breaker.is_some() {
             let mut first = Vec::new();
             self.report(io, false).emit(&mut first);
             let bytes = IP_UDP_BYTES + ROUTER_ALERT_BYTES + first.len();
             let rng = Rng::stream(self.rng.bits(), "rtcp");
             let bandwidth = self.spec.session_bandwidth_bps;
-            self.schedule = Some(RtcpSchedule::new(io.now_s(), bandwidth, self.spec.ssrc, bytes, rng));
+            let schedule = RtcpSchedule::new(io.now_s(), bandwidth, self.spec.ssrc, bytes, rng);
+            self.breakers = self.spec.circuit_breaker.map(|settings| CircuitBreakers::new(settings, schedule.session(false)));
+            self.schedule = Some(schedule);
         }
         self.note_sent(io.now);
         self.next_log = io.now + SENT_PERIOD;
@@ -335,7 +358,7 @@ impl RtpSender {
 
     /// What an encoder above the flow may produce; 0 where there is none. An algorithm that says so itself looks after what waits.
     fn encoder_rate_bps(&self) -> f64 {
-        let rate_bps = self.encoder_bps.unwrap_or_else(|| self.rate_bps());
+        let rate_bps = self.encoder_bps.map_or_else(|| self.rate_bps(), |rate_bps| rate_bps.min(self.most_bps));
         let drains = self.encoder_bps.is_none();
         self.backlog.as_ref().and_then(|backlog| backlog.encoder_rate_bps(rate_bps, drains)).unwrap_or(0.0)
     }
@@ -476,8 +499,12 @@ impl RtpSender {
             return false;
         }
         let piece = self.backlog.as_ref().and_then(Backlog::first);
+        let (before, produced) = (self.streams[index].sent_bytes, piece.map_or(io.now, |piece| piece.produced));
         if !self.streams[index].send(piece, io) {
             return false;
+        }
+        if let Some(breakers) = &mut self.breakers {
+            breakers.sent(io.now_s(), produced, self.streams[index].sent_bytes - before);
         }
         if let Some(backlog) = &mut self.backlog {
             backlog.pop();
@@ -606,7 +633,11 @@ impl RtpSender {
     fn fill_window(&mut self, io: &mut Io) {
         self.retry = None;
         let unpaced = self.streams[0].pacer.is_none() && self.window.is_some();
-        while unpaced && self.has_data() && self.window_is_open() {
+        let sends = unpaced && self.state == State::Running && self.has_data() && self.window_is_open();
+        if !sends || self.is_unheard(io) {
+            return;
+        }
+        while self.has_data() && self.window_is_open() {
             if !self.send_data(0, io) {
                 self.retry = Some(io.now + RETRY);
                 break;
@@ -614,9 +645,55 @@ impl RtpSender {
         }
     }
 
+    /// Before data leave: whether the flow ceases, because nobody reports on them [RFC 8083 sec 4.1].
+    fn is_unheard(&mut self, io: &mut Io) -> bool {
+        let trip = match (&self.breakers, &self.schedule) {
+            (Some(breakers), Some(schedule)) if self.state == State::Running => breakers.rtcp_timeout(io.now_s(), schedule.session(false)),
+            _ => None,
+        };
+        trip.inspect(|trip| self.trip(trip, io)).is_some()
+    }
+
+    /// A circuit breaker has tripped: the flow ends, or sends a tenth from now on [RFC 8083 sec 4.5].
+    fn trip(&mut self, trip: &Trip, io: &mut Io) {
+        let paced = self.streams[0].pacer.as_ref().map(|pacer| (pacer.rate_bps, pacer.burst_packets));
+        let slower = paced.filter(|_| trip.reduce);
+        let number = |value: Option<f64>| value.map_or(NoteValue::None, NoteValue::Float);
+        let values = [
+            ("cause", NoteValue::Text(trip.cause.name().into())),
+            ("action", NoteValue::Text(if slower.is_some() { "reduce" } else { "cease" }.into())),
+            ("packets_bps", number(trip.rate_bps)),
+            ("tcp_bps", number(trip.tcp_rate_bps)),
+            ("loss", number(trip.loss)),
+            ("rtt_s", number(trip.rtt_s)),
+        ];
+        let values = values.map(|(name, value)| (name.to_string(), value)).to_vec();
+        self.log.push((io.now, FlowRecord::Note { kind: "circuit_breaker".into(), values }));
+        match slower {
+            Some((rate_bps, burst_packets)) => {
+                self.most_bps = rate_bps / 10.0;
+                if self.pace(0, self.most_bps, burst_packets, io) {
+                    self.note_sent(io.now);
+                }
+            }
+            None => self.leave(io),
+        }
+    }
+
     /// What a compound says of this sender's streams is one report: losses and packets of all layers together.
     fn on_blocks(&mut self, compound: &Compound, bytes: usize, io: &mut Io) -> Result<(), Fault> {
         let reporter = compound.ssrc;
+        if let (Some(breakers), Some(schedule)) = (&mut self.breakers, &self.schedule) {
+            let block = compound.blocks.iter().find(|block| block.ssrc == self.spec.ssrc);
+            let rtt_s = block.and_then(|block| ntp::round_trip(ntp::from_unix(io.epoch + io.now), block.lsr, block.dlsr));
+            let session = schedule.session(compound.sender.is_some());
+            if let Some(trip) = breakers.reported(io.now_s(), block, rtt_s, session) {
+                self.trip(&trip, io);
+            }
+        }
+        if !self.hears_reports || self.state != State::Running {
+            return Ok(());
+        }
         let number = |block: &ReportBlock| self.streams.iter().position(|stream| stream.ssrc == block.ssrc);
         let blocks: Vec<ReportBlock> = compound.blocks.iter().filter(|block| number(block).is_some()).copied().collect();
         let Some(first) = blocks.iter().min_by_key(|block| number(block)).copied() else { return Ok(()) };
@@ -668,6 +745,9 @@ impl RtpSender {
 
     fn apply(&mut self, io: &mut Io) -> Result<(), Fault> {
         let mut actions = std::mem::take(&mut self.actions);
+        if self.state != State::Running {
+            actions.clear();
+        }
         for action in actions.drain(..) {
             match action {
                 Action::SetRate { rate_bps, burst_packets } => self.set_rate(rate_bps, burst_packets, io)?,
@@ -715,7 +795,7 @@ impl RtpSender {
             let what = format!("SetRate of {rate_bps} bit/s in bursts of {burst_packets}: both must be positive");
             return Err(self.fault(&what));
         }
-        if self.pace(0, rate_bps, burst_packets, io) {
+        if self.pace(0, rate_bps.min(self.most_bps), burst_packets, io) {
             self.note_sent(io.now);
         }
         Ok(())

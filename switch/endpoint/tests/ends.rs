@@ -52,6 +52,7 @@ fn sender(algorithm: impl SenderAlgorithm + 'static) -> RtpSender {
         ssrc: 7,
         cname: b"sender".to_vec(),
         layered: false,
+        circuit_breaker: None,
     };
     RtpSender::new(Life { peer: 1, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), None, 1)
 }
@@ -68,6 +69,7 @@ fn receiver(algorithm: impl ReceiverAlgorithm + 'static, acks: bool) -> RtpRecei
         film: false,
         delay_threshold: 75 * MS,
         base_group: None,
+        rtcp: false,
     };
     RtpReceiver::new(Life { peer: 2, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), 1)
 }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 
 use fairlane_endpoint::algorithm::Fault;
+use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::sources::Stream;
 use fairlane_endpoint::{
     check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
@@ -131,6 +132,13 @@ macro_rules! driver {
     };
 }
 
+/// A flow's circuit breakers as Python has them: reduces, usable_loss, usable_rtt_s, unusable_s.
+pub(crate) type Breaker = (bool, Option<f64>, Option<f64>, f64);
+
+pub(crate) fn breaker((reduces, usable_loss, usable_rtt_s, unusable_s): Breaker) -> CircuitBreaker {
+    CircuitBreaker { reduces, usable_loss, usable_rtt_s, unusable_s }
+}
+
 /// `[(time_ns, address, rtcp, payload)]`
 type Sent<'py> = Vec<(u64, u32, bool, Bound<'py, PyBytes>)>;
 
@@ -140,7 +148,7 @@ impl HostEnd {
     /// The rest as of Network.add_rtp_flow.
     #[staticmethod]
     #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, packet_bytes, session_bandwidth_bps, pacing_jitter=0.0, exact_loss=false,
-                        application=None, buffer_packets=100))]
+                        application=None, buffer_packets=100, circuit_breaker=None))]
     #[allow(clippy::too_many_arguments)]
     fn sender(
         py: Python<'_>,
@@ -155,6 +163,7 @@ impl HostEnd {
         exact_loss: bool,
         application: Option<&Application>,
         buffer_packets: u32,
+        circuit_breaker: Option<Breaker>,
     ) -> PyResult<HostEnd> {
         check_session(packet_bytes, application.is_some(), session_bandwidth_bps, pacing_jitter, None).map_err(refused)?;
         let backlog = application.map(|application| {
@@ -171,6 +180,7 @@ impl HostEnd {
             ssrc,
             cname: cname.into_bytes(),
             layered: place.base_group.is_some(),
+            circuit_breaker: circuit_breaker.map(breaker),
         };
         let half = Box::new(PythonHalf::new(py, algorithm, rng)?);
         let life = place.life(place.base_group.unwrap_or(place.peer.into()));
@@ -179,10 +189,10 @@ impl HostEnd {
 
     /// The receiving end. acks: whether the sender wants an acknowledgement for each packet. media: whether the sender has an application. film: whether
     /// that is a film.
-    /// stream: names its randomness.
+    /// rtcp: it runs for the sender's circuit breakers. stream: names its randomness.
     #[staticmethod]
     #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, session_bandwidth_bps, acks=false, media=false, film=false, delay_threshold_ns=75_000_000,
-                        stream=None))]
+                        rtcp=false, stream=None))]
     #[allow(clippy::too_many_arguments)]
     fn receiver(
         py: Python<'_>,
@@ -196,6 +206,7 @@ impl HostEnd {
         media: bool,
         film: bool,
         delay_threshold_ns: u64,
+        rtcp: bool,
         stream: Option<String>,
     ) -> PyResult<HostEnd> {
         let spec = ReceiverSpec {
@@ -209,6 +220,7 @@ impl HostEnd {
             film,
             delay_threshold: delay_threshold_ns,
             base_group: place.base_group,
+            rtcp,
         };
         let half = Box::new(PythonHalf::new(py, algorithm, rng)?);
         place.open(false, RtpReceiver::new(place.life(place.peer.into()), spec, half, place.seed))

@@ -280,11 +280,12 @@ impl Network {
     /// Adds a rate-adaptive flow over RTP. `sender` and `receiver` are the two halves of an algorithm
     /// (`fairlane.hosts.algorithms.base`), the rngs what their handlers are given. application: None always has more to send; else at most
     /// buffer_packets of what it produces wait, and the sender's records have kind "application". A packet that comes
-    /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. Raises ValueError.
+    /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. circuit_breaker:
+    /// `fairlane.hosts.circuit_breaker`; None: off. Raises ValueError.
     #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, sender, sender_rng, receiver, receiver_rng, *,
                         packet_bytes, session_bandwidth_bps, sender_ssrc, receiver_ssrc, sender_cname, receiver_cname,
                         pacing_jitter=0.0, phase=None, exact_loss=false, application=None, buffer_packets=100,
-                        delay_threshold_ns=75_000_000))]
+                        delay_threshold_ns=75_000_000, circuit_breaker=None))]
     #[allow(clippy::too_many_arguments)]
     fn add_rtp_flow(
         &mut self,
@@ -311,12 +312,14 @@ impl Network {
         application: Option<&Application>,
         buffer_packets: u32,
         delay_threshold_ns: u64,
+        circuit_breaker: Option<host::Breaker>,
     ) -> PyResult<()> {
         let application =
             application.map(|application| fairlane_endpoint::Application { produces: application.produces(), buffer_packets });
         let spec = RtpSpec {
             application,
             delay_threshold: delay_threshold_ns,
+            circuit_breaker: circuit_breaker.map(host::breaker),
             sender: Box::new(PythonHalf::new(py, sender, sender_rng)?),
             receiver: Box::new(PythonHalf::new(py, receiver, receiver_rng)?),
             packet_bytes,

@@ -217,6 +217,7 @@ impl Network {
                     ssrc: rtp.sender_ssrc,
                     cname: rtp.sender_cname.into_bytes(),
                     layered: false,
+                    circuit_breaker: rtp.circuit_breaker,
                 };
                 let heard = ReceiverSpec {
                     name: spec.name.clone(),
@@ -229,6 +230,7 @@ impl Network {
                     film,
                     delay_threshold: rtp.delay_threshold,
                     base_group: None,
+                    rtcp: rtp.circuit_breaker.is_some(),
                 };
                 let sender = RtpSender::new(life(to, spec.start, spec.stop), settings, sending, backlog.transpose()?, seed);
                 let receiver = RtpReceiver::new(life(from, linger.0, linger.1), heard, receiving, seed);

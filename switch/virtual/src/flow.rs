@@ -1,6 +1,7 @@
 //! Flows. The ends themselves are in `fairlane-endpoint` and `tcp.rs`.
 
 use fairlane_endpoint::algorithm::{Fault, ReceiverAlgorithm, SenderAlgorithm};
+use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{Application, Incoming, Life, RawSpec};
 
@@ -27,6 +28,7 @@ pub struct RtpSpec {
     pub application: Option<Application>,
     /// A packet that comes so long after the one before, or after its production, is counted: 75 ms in [SSVP sec V.B].
     pub delay_threshold: Nanos,
+    pub circuit_breaker: Option<CircuitBreaker>,
     pub sender_ssrc: u32,
     pub receiver_ssrc: u32,
     pub sender_cname: String,

@@ -123,6 +123,7 @@ impl Network {
             ssrc: spec.sender_ssrc,
             cname: spec.sender_cname.into_bytes(),
             layered: true,
+            circuit_breaker: None,
         };
         let first = self.add_end(End::Udp(Box::new(RtpSender::new(life, settings, spec.algorithm, None, seed))), sender, spec.port, false);
         let mut flow = FlowEnds { name: spec.name.clone(), sender: first, receivers: Vec::new() };
@@ -139,6 +140,7 @@ impl Network {
                 film: false,
                 delay_threshold: spec.delay_threshold,
                 base_group: Some(spec.base_group),
+                rtcp: false,
             };
             let life = Life { peer: from.ip, start, stop };
             let end = self.add_end(End::Udp(Box::new(RtpReceiver::new(life, settings, receiver.algorithm, seed))), host, spec.port, false);

@@ -109,6 +109,7 @@ pub fn fixed(name: &str, n: u8, rate_bps: f64, start: Nanos, stop: Nanos) -> Flo
         exact_loss: false,
         application: None,
         delay_threshold: 75 * MS,
+        circuit_breaker: None,
         sender_ssrc: u32::from(n),
         receiver_ssrc: u32::from(n) + 1000,
         sender_cname: format!("sender-{n}"),
