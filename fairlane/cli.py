@@ -269,6 +269,7 @@ def suite(
             show_default=False,
         ),
     ],
+    case: Annotated[list[str] | None, typer.Option(help="Only this case, as 5.1. Repeatable.", show_default=False)] = None,
     queue: Annotated[
         str | None,
         typer.Option(
@@ -324,7 +325,7 @@ def suite(
     from fairlane.suites import carry_out, cases
 
     options = cases.Options(queue, tuple(program or ()), ecn, loss, jitter / 1000, None if delay is None else delay / 1000)
-    passes = carry_out.carry_out(name, algorithm, out, console, options, rtp_log)
+    passes = carry_out.carry_out(name, algorithm, out, console, options, rtp_log, tuple(case or ()))
     if strict and not passes:
         raise typer.Exit(CHECK_FAILED)
 

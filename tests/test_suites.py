@@ -275,6 +275,11 @@ def test_what_cannot_be_tested_is_refused(tmp_path: Path, suite: str, kind: str,
     assert str(done.exception).startswith(message) and not (tmp_path / "out").exists()
 
 
+def test_a_case_that_is_none_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"--case 5\.9: rfc8867 has no such case.*: there is 5\.1, 5\.1-100"):
+        cases.files("rfc8867", ["5.1", "5.9"])
+
+
 def test_an_expectation_of_no_figure_names_the_place(tmp_path: Path) -> None:
     for path in FILES[0].parent.glob("*.toml"):
         (tmp_path / path.name).write_text(path.read_text().replace('"least_use"', '"least_used"'))
@@ -645,11 +650,26 @@ def check_rtp_logs(folder: Path, flows: list[dict[str, Any]]) -> None:
         assert np.mean(delays) == pytest.approx(figures[name]["delay_mean_s"], abs=2e-4) and min(delays) > 0.05
 
 
-def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suite_end_to_end(tmp_path: Path) -> None:
     """Two cases with NADA: both pass, and the page shows both; a sender that does not adapt fails them."""
     pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
-    monkeypatch.setattr(cases, "files", lambda suite: [path for path in FILES if path.stem in ("5.1", "5.4")])
-    done = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada"), "--strict", "--rtp-log"])
+    done = CliRunner().invoke(
+        app,
+        [
+            "suite",
+            "rfc8867",
+            "--algorithm",
+            "nada",
+            "--case",
+            "5.4",
+            "--case",
+            "5.1",
+            "--out",
+            str(tmp_path / "nada"),
+            "--strict",
+            "--rtp-log",
+        ],
+    )
     assert done.exit_code == 0, done.output
     data = json.loads((tmp_path / "nada/suite.json").read_text())
     assert (data["suite"], data["algorithm"]) == ("rfc8867", "nada")
@@ -678,7 +698,7 @@ def test_a_suite_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "src=" not in page and "<link" not in page
     again = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "nada", "--out", str(tmp_path / "nada")])
     assert isinstance(again.exception, Refusal)
-    done = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "cbr", "--out", str(tmp_path / "cbr"), "--strict"])
+    done = CliRunner().invoke(app, ["suite", "rfc8867", "--algorithm", "cbr", "--case", "5.1", "--out", str(tmp_path / "cbr"), "--strict"])
     assert done.exit_code == 1
     assert not json.loads((tmp_path / "cbr/suite.json").read_text())["cases"][0]["passes"]
 

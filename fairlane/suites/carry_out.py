@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -29,10 +30,12 @@ def kind_of(algorithm: str) -> str:
     return kinds[0]
 
 
-def carry_out(suite: str, algorithm: str, out: Path | None, console: Console, options: Options, rtp_log: bool = False) -> bool:
-    """Runs all cases and writes suite.json and the page to `out`; whether all cases pass. rtp_log: also the packets of each case, to rtp/CASE/. Refusal, before anything runs, for an unknown suite or
+def carry_out(
+    suite: str, algorithm: str, out: Path | None, console: Console, options: Options, rtp_log: bool = False, only: Sequence[str] = ()
+) -> bool:
+    """Runs all cases, or only those named, and writes suite.json and the page to `out`; whether all cases pass. rtp_log: also the packets of each case, to rtp/CASE/. Refusal, before anything runs, for an unknown suite or
     sender, or a folder that exists. RunFailed: a run ended early."""
-    files = cases.files(suite)
+    files = cases.files(suite, only)
     kind = kind_of(algorithm)
     chosen = [cases.load(path, kind, options) for path in files]
     folder = result_folder.ResultFolder.reserve(out, f"{suite}-{kind}", chosen[0].experiment.seed)

@@ -160,11 +160,16 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def files(suite: str) -> list[Path]:
-    """The files of a suite's cases. Refusal names the suites."""
+def files(suite: str, only: Sequence[str] = ()) -> list[Path]:
+    """The files of a suite's cases, or of those named. Refusal names the suites, or the cases."""
     if suite not in SUITES:
         raise Refusal(f"unknown suite {suite!r}{schema.nearest(suite, SUITES)}: there is {', '.join(SUITES)}")
-    return sorted((path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_")), key=lambda path: path.stem)
+    found = sorted((path for path in (FOLDER / suite).glob("*.toml") if not path.name.startswith("_")), key=lambda path: path.stem)
+    names = [path.stem for path in found]
+    for name in only:
+        if name not in names:
+            raise Refusal(f"--case {name}: {suite} has no such case{schema.nearest(name, names)}: there is {', '.join(names)}")
+    return [path for path in found if not only or path.stem in only]
 
 
 def load(path: Path, kind: str, options: Options = Options()) -> Case:
