@@ -35,17 +35,24 @@ def _check_packet_bytes(packet_bytes: int, least: int = MIN_PACKET_BYTES) -> Non
         raise ValueError(f"packet_bytes: must be {least} to {MAX_PACKET_BYTES} bytes, IP header included, got {packet_bytes} bytes")
 
 
+FEEDBACK_INTERVALS_S = (0.01, 2.0)
+"""Shortest and longest time between reports. A report's offsets end at 8 s, and each packet stands in two [RFC 8888 sec 3.1]."""
+
+
 @dataclass(frozen=True)
 class HostOptions:
     """Options of every algorithm's host process. packet_bytes: a data packet with its IP header. maximum_rate_bps: no rate goes
     above it, ALS asks for it; None: the rate of the sender's link. pacing_jitter: part of the gap between packets by which each is
-    moved at random. loss_resolution: the source of a report's loss. source: the application that produces the data; the default
-    always has more to send. circuit_breaker: when the flow must cease."""
+    moved at random. loss_resolution: the source of a report's loss. feedback: of an algorithm that uses each packet's arrival, whether
+    each packet has an acknowledgement of its own, or many are reported together in RTCP (RFC 8888), each feedback_interval_s. source: the
+    application that produces the data; the default always has more to send. circuit_breaker: when the flow must cease."""
 
     packet_bytes: int = 1000
     maximum_rate_bps: float | None = None
     pacing_jitter: float = 0.0
     loss_resolution: Literal["rfc3550", "exact"] = "rfc3550"
+    feedback: Literal["per-packet", "rfc8888"] = "per-packet"
+    feedback_interval_s: float = 0.1
     source: Source = field(default_factory=Source)
     circuit_breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
 
@@ -54,12 +61,16 @@ class HostOptions:
         check_positive(self, "maximum_rate_bps")
         if not 0 <= self.pacing_jitter <= 1:
             raise ValueError(f"pacing_jitter: must be in [0, 1], got {self.pacing_jitter:g}")
+        low_s, high_s = FEEDBACK_INTERVALS_S
+        if not low_s <= self.feedback_interval_s <= high_s:
+            raise ValueError(f"feedback_interval_s: must be {low_s:g} to {high_s:g} s, got {self.feedback_interval_s:g} s")
 
 
 @dataclass(frozen=True)
 class AlgorithmSettings:
-    """Settings of one flow. maximum_rate_bps: as in `HostOptions`, computed. parameters: the algorithm's dataclass. given: those fields of
-    it that differ from the dataclass' own defaults because the experiment or the fabric set them."""
+    """Settings of one flow. maximum_rate_bps: as in `HostOptions`, computed. report_interval_s: feedback_interval_s, where packets are reported
+    together. parameters: the algorithm's dataclass. given: those fields of it that differ from the dataclass' own defaults because the
+    experiment or the fabric set them."""
 
     packet_bytes: int
     maximum_rate_bps: float
@@ -69,6 +80,7 @@ class AlgorithmSettings:
     circuit_breaker: CircuitBreaker
     parameters: Any
     given: dict[str, Any]
+    report_interval_s: float | None = None
 
 
 ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s", "ecn"})
@@ -393,6 +405,12 @@ def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> Algorit
     for name, value in (("max_rate_bps", float(maximum)), ("packet_bytes", host.packet_bytes)):
         if name in own:
             given.setdefault(name, value)
+    parameters = kind.parameters(**given)
+    reports = host.feedback == "rfc8888"
+    if reports and not _takes_reports(kind):
+        known = ", ".join(name for name, other in sorted(algorithms.ALGORITHMS.items()) if _takes_reports(other))
+        raise ValueError(f'feedback: {kind.name} does not use the arrival of each packet, which "rfc8888" reports; {known} do')
+    report_interval_s = host.feedback_interval_s if reports else None
     return AlgorithmSettings(
         host.packet_bytes,
         float(maximum),
@@ -400,6 +418,11 @@ def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> Algorit
         host.loss_resolution,
         host.source,
         host.circuit_breaker,
-        kind.parameters(**given),
+        parameters,
         given,
+        report_interval_s,
     )
+
+
+def _takes_reports(kind: Kind) -> bool:
+    return bool(kind.receiver(kind.parameters()).interests.timed_acks)

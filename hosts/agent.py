@@ -80,6 +80,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--circuit-breaker", type=_spelled(CircuitBreaker), default=CircuitBreaker(), metavar="ACTION[:KEY=VALUE,...]",
         help="off (default), cease or reduce, as in cease:usable_loss=0.1, the same at both ends (RFC 8083)",
     )  # fmt: skip
+    parser.add_argument(
+        "--report-interval", type=arguments.duration, metavar="S",
+        help="packets are acknowledged in reports, so often (RFC 8888); both ends the same",
+    )  # fmt: skip
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable")
     parser.add_argument(
         "--mark", type=float, action="append", default=[], metavar="T", help="record the sums at this Unix time, too; repeatable"
@@ -213,16 +217,17 @@ def open_end(
     rng = random.Random(f"{args.seed}/{args.role}/{args.ssrc}")
     common = {"ssrc": args.ssrc, "cname": f"{args.algorithm}-{args.ssrc:08x}@{args.local}", "session_bandwidth_bps": args.max_rate}
     sender = kind.sender(parameters)
+    report_interval_ns = None if args.report_interval is None else round(args.report_interval * NS)
     if args.role == "sender":
         return make.sender(
             place, sender, rng, **common, packet_bytes=args.packet_bytes, pacing_jitter=args.pacing_jitter,
-            exact_loss=args.loss_resolution == "exact", application=args.source.application(outside=True), buffer_packets=args.source.buffer_packets,
-            circuit_breaker=args.circuit_breaker.native(),
+            exact_loss=args.loss_resolution == "exact", report_interval_ns=report_interval_ns, application=args.source.application(outside=True),
+            buffer_packets=args.source.buffer_packets, circuit_breaker=args.circuit_breaker.native(),
         )  # fmt: skip
     # The receiver asks the sending half whether it wants acknowledgements.
     return make.receiver(
-        place, kind.receiver(parameters), rng, **common, acks=sender.interests.acks.value != "none", media=args.source.limits,
-        film=args.source.kind == "film", rtcp=args.circuit_breaker.native() is not None,
+        place, kind.receiver(parameters), rng, **common, acks=sender.interests.acks.value != "none", report_interval_ns=report_interval_ns,
+        media=args.source.limits, film=args.source.kind == "film", rtcp=args.circuit_breaker.native() is not None,
         delay_threshold_ns=args.source.delay_threshold_ns,
     )  # fmt: skip
 

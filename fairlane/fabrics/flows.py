@@ -148,6 +148,8 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
         "--circuit-breaker",
         settings.circuit_breaker.text(),
     ]
+    if settings.report_interval_s is not None:
+        arguments += ["--report-interval", f"{settings.report_interval_s:g}"]
     for name, value in settings.given.items():
         if value is not None:
             arguments += ["--param", f"{name}={_argument(value)}"]

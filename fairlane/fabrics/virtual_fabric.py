@@ -357,6 +357,7 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
         buffer_packets=settings.source.buffer_packets,
         delay_threshold_ns=settings.source.delay_threshold_ns,
         circuit_breaker=settings.circuit_breaker.native(),
+        report_interval_ns=None if settings.report_interval_s is None else round(settings.report_interval_s * NS),
         **common,
     )
 

@@ -20,7 +20,8 @@ RTCP-driven (ALS, DAA, AIMD over RTCP)    RTCP timetable             `on_feedbac
 periodic reports (TRABOL, SSVP)           `SendFeedback`, own timer  `on_feedback`
 inter-packet gap (RAP)                    an ack for each packet     `on_loss` (gap or timeout), a timer each SRTT
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
-delay (NADA, SCReAM, GCC)                 a timed ack for each one   `on_ack` with `one_way_delay_s`, `on_loss`
+delay (NADA, SCReAM, GCC)                 a timed ack for each one,  `on_ack` with `one_way_delay_s`, `on_loss`
+                                          or reports (RFC 8888)
 explicit rate (RCP)                       an ack for each packet     `on_ack` with `router_rate_bps`
 explicit feedback (XCP)                   an ack for each packet     `on_ack` with `router_change_bps`, `SetWindow`
 marks (ABC)                               an ack for each packet     `on_ack` with `ecn`, `SetWindow`
@@ -105,8 +106,8 @@ class Interests:
     """A packet is lost when this many later ones were acked [RAP sec III], [RFC 5681 sec 3.2]; to a receiver, when this many later ones
     have arrived [RFC 5348 sec 5.1]. Packets count, not the distance between numbers: those that are lost, too, make none later."""
     timed_acks: bool = False
-    """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. With the
-    history and the ECN codepoint of acks that is what RFC 8888 reports of each packet."""
+    """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. RFC 8888
+    reports the same of many packets at once: a flow of such a receiver may have `feedback = "rfc8888"`, and the sender's handlers are the same."""
     explicit: Explicit = Explicit.NONE
     """For a sender. Wants acks."""
     ecn: Ecn = Ecn.NOT_ECT
@@ -171,6 +172,15 @@ class Ack:
     """The smallest change of the rate that a router wrote into the packet's congestion header, negative for less; `None`: none did."""
     ecn: int = 0
     """One of `Ecn`: the packet's codepoint as it arrived. A packet whose own ack was lost is not known to be marked."""
+    held_s: float = 0.0
+    """From the packet's arrival to the report that acknowledges it with others; 0 where each has an ack of its own. The packet left `rtt_s` +
+    `held_s` ago."""
+    ends_report: bool = True
+    """Whether nothing follows of the same feedback: False of all but the last acknowledgement that a report brings."""
+
+    def sent_s(self, now_s: float) -> float:
+        """When the packet left, of an ack that came at `now_s`."""
+        return now_s - self.rtt_s - self.held_s
 
 
 class LossCause(Enum):

@@ -262,7 +262,7 @@ class GccSender(Sender):
         self.window.acked(now_s, ack)
         delay_s = measured_delay_s(ack)
         if delay_s is not None:
-            left_ms = 1000 * (now_s - ack.rtt_s)
+            left_ms = 1000 * ack.sent_s(now_s)
             self._packet(left_ms, left_ms + 1000 * delay_s)
         return ()
 

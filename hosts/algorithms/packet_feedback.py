@@ -1,7 +1,7 @@
 """What a sender learns from timed acknowledgements: one-way delay, receive rate, losses and marks of the last moments.
 
-RFC 8888 reports of each packet when it arrived and whether it was marked. Timed acknowledgements (`Interests.timed_acks`) say the same at once, so that the
-books which RFC 8698 and RFC 8298 keep at the receiver, or at a sender that gets such reports, stand here, once for all of them.
+RFC 8888 reports of each packet when it arrived and whether it was marked, of many packets at once. Timed acknowledgements (`Interests.timed_acks`) say the
+same at once, of each. The books which RFC 8698 and RFC 8298 keep at the receiver, or at a sender that gets such reports, stand here, once for all of them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class FeedbackWindow:
             return None
         queueing_s = self.base.queueing_s(now_s, delay_s)
         self._newest.append(queueing_s)
-        self._arrived_s = now_s - ack.rtt_s + delay_s
+        self._arrived_s = ack.sent_s(now_s) + delay_s
         marked = int(ack.ecn == Ecn.CE)
         self._told.append(Told(now_s, self._arrived_s, queueing_s, max(1, ack.newly_acked_packets), 0, marked))
         self._forget(now_s)

@@ -21,7 +21,7 @@ sender stays short:
 The RFC's line has no target_bitrate: then the rate would fall only when a second's worth of packets waits. Its authors' code has it.
 
 Acknowledgements of single packets that say when each arrived are the RFC's feedback; they come for each packet, where the RFC allows
-one for many. The encoder and the queue behind it stand inside the sender: an encoder that makes exactly `target_bitrate`, and a queue of
+one for many. With reports on many packets (RFC 8888) what is to be done with each feedback is done once for each report. The encoder and the queue behind it stand inside the sender: an encoder that makes exactly `target_bitrate`, and a queue of
 what it made and the window did not let go. Where an application produces the data, its own queue counts, and an encoder is told
 `target_bitrate`. There is one stream.
 
@@ -310,11 +310,13 @@ class ScreamSender(Sender):
             self._averaged_s = now_s
             self._fraction_average += p.delay_weight * (self.queueing_s / self.target_s - self._fraction_average)
         self.trend = clamp(self._prediction * self._fraction_average, 0.0, 1.0)
-        self.trend_memory = max(0.99 * self.trend_memory, self.trend)
+        if ack.ends_report:
+            self.trend_memory = max(0.99 * self.trend_memory, self.trend)
         notes = self._marked(now_s, ack.ecn == Ecn.CE)
         if not notes and self._lost_s != now_s:  # no congestion event [RFC 8298 sec 4.1.2.2]
             self._grow(newly_bytes, flight_bytes)
-        self._adjust_target()
+        if ack.ends_report:
+            self._adjust_target()
         self._resume(now_s)
         return (*self._said(), *notes)
 

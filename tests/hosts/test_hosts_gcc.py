@@ -45,6 +45,17 @@ def updated(sender: GccSender, now_s: float) -> tuple:
     return sender.on_timer(now_s, Timer(UPDATE_TIMER, PATH), RNG)
 
 
+def test_reports_change_no_group() -> None:
+    """The same packets, each with an ack of its own, and ten at a time in reports that held them back [RFC 8888]: the filter sees the same groups."""
+    delays_s = [0.05 + 0.001 * n for n in range(50)]
+    one, other = GccSender(), GccSender()
+    fed(one, 1.1, delays_s)
+    for n, delay_s in enumerate(delays_s):
+        heard_s = 1.1 + 0.01 * (9 + n - n % 10)
+        other.on_ack(heard_s, Ack(n, 0.1, 1, PATH, delay_s, held_s=heard_s - 1.1 - 0.01 * n), RNG)
+    assert one.growth.m == pytest.approx(other.growth.m) and one.growth.m > 0.1
+
+
 # ---------------------------------------------------------------------------------------------------------- filter and detector
 
 

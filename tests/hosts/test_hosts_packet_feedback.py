@@ -62,6 +62,19 @@ def test_rates_are_measured_at_the_receiver() -> None:
     assert window.receive_rate_bps(2.6, 1000) == 0.0
 
 
+def test_a_report_held_its_packets_back() -> None:
+    """Packets that left at 1.00, 1.01 and 1.02 and took 50 ms, in a report [RFC 8888] that left at 1.10 and came at 1.15: held for 50, 40 and 30 ms. The round trip is 100 ms,
+    and each left when it left."""
+    acks = [Ack(n, 0.1, 1, PATH, 0.05, held_s=0.05 - 0.01 * n) for n in range(3)]
+    assert [a.sent_s(1.15) for a in acks] == pytest.approx([1.00, 1.01, 1.02])
+    assert ack(0, 0.05).sent_s(1.1) == 1.1 - 0.1
+    held, at_once = FeedbackWindow(0.5), FeedbackWindow(0.5)
+    for n, a in enumerate(acks):
+        held.acked(1.15, a)
+        at_once.acked(1.10 + 0.01 * n, ack(n, 0.05))
+    assert held.receive_rate_bps(1.2, 1000) == at_once.receive_rate_bps(1.2, 1000) == pytest.approx(48e3)
+
+
 def test_a_lost_ack_leaves_its_packet_in_the_rate() -> None:
     window = FeedbackWindow(0.5)
     window.acked(1.00, ack(0, 0.05))

@@ -222,6 +222,16 @@ def test_the_memory_of_the_trend_fades_with_each_acknowledgement() -> None:
     assert sender.trend_memory == pytest.approx(0.5 * 0.99**3)
 
 
+def test_a_report_is_one_feedback() -> None:
+    """Ten acknowledgements of one report [RFC 8888] fade the memory once, and are one sample of the target's history [RFC 8298 sec 4.1.2]."""
+    sender = started(trend_memory=0.5)
+    sender.base.queueing_s(0.0, 0.05)
+    for n in range(10):
+        sender.on_ack(0.1, Ack(n, 0.1, 1, PathState(0.1, 0.1, 0.0, 1, n + 1, n), 0.25, held_s=0.01 * (9 - n), ends_report=n == 9), RNG)
+    assert sender.trend_memory == pytest.approx(0.5 * 0.99)
+    assert list(sender._norms)[-2:] == pytest.approx([0.0, 2.0])
+
+
 def test_calm_for_five_seconds_resumes_fast_increase() -> None:
     sender = started(fast_increase=False)
     for n in range(1, 100):

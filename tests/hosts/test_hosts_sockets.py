@@ -290,3 +290,38 @@ def test_the_ecn_field_of_data_comes_back() -> None:
         receiver.run_until(time.monotonic_ns() + 50_000_000)
         acks = [native.parse_ack(marked.recv(2048))]
     assert acks[0]["ecn"] == base.Ecn.CE and acks[0]["sequence"] == 10_000
+
+
+class Keeps(Marks):
+    """Keeps whole acknowledgements."""
+
+    def __init__(self) -> None:
+        self.acks: list[tuple[float, base.Ack]] = []
+
+    def on_ack(self, now_s, ack, rng):
+        self.acks.append((now_s, ack))
+        return ()
+
+
+def test_reports_of_rfc_8888_come_back_over_sockets() -> None:
+    """From RTCP's port to RTCP's port; each packet once, with its mark, its arrival to 1/1024 s and how long its report held it."""
+    port, keeps = free_port(), Keeps()
+    options = {"cname": "s", "session_bandwidth_bps": 10e6, "report_interval_ns": 50_000_000}
+    receiver = native.HostEnd.receiver(
+        place(port, RECEIVER_ADDRESS, SENDER_ADDRESS), base.Receiver(), random.Random(1), **options, ssrc=6, acks=True
+    )
+    sender = native.HostEnd.sender(
+        place(port, SENDER_ADDRESS, RECEIVER_ADDRESS), keeps, random.Random(1), **options, ssrc=5, packet_bytes=1000
+    )
+    for _ in range(100):
+        assert sender.run_until(time.monotonic_ns() + 5_000_000) and receiver.run_until(time.monotonic_ns() + 5_000_000)
+    receiver.close()
+    acks = [ack for _, ack in keeps.acks]
+    assert len(acks) > 30 and [ack.sequence for ack in acks] == list(range(len(acks)))
+    assert {ack.ecn for ack in acks} == {base.Ecn.ECT_0}
+    assert max(ack.held_s for ack in acks) > 0.02
+    for now_s, ack in keeps.acks:
+        assert ack.one_way_delay_s is not None and -0.001 < ack.one_way_delay_s < 1.0 and 0.0 <= ack.rtt_s < 1.0
+        assert ack.sent_s(now_s) + ack.one_way_delay_s <= now_s + 0.001
+    ((_, _, end),) = [record for record in receiver.take_log() if record[1] == "end"]
+    assert end["feedback_packets"] == 0 and end["rtcp_sent_packets"] > 10 and end["malformed_packets"] == 0

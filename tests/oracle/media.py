@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlane.experiments.model import Experiment
 from fairlane.hosts.sources import Source
 from fairlane.results.series import FlowRecord
 from fairlane.suites import cases
@@ -44,13 +45,13 @@ def windows(longer_s: float) -> list[tuple[float, float]]:
     return [w for a, b in zip(begins, ends) for w in ((a, a + AFTER_CHANGE_S), (a + AFTER_CHANGE_S, float(b)))]
 
 
-def run(kind: str, longer_s: float) -> FlowRecord:
+def run(kind: str, longer_s: float, report_interval_s: float | None = None) -> FlowRecord:
     """Ours over the link of the case's own file, with phases longer by so much. As in the authors' runs one flow always has data to send, in place of the case's
-    video and audio."""
+    video and audio. report_interval_s: with reports of RFC 8888 so often."""
     case = cases.load(next(path for path in cases.files("rfc8867") if path.stem == "5.1"), kind)
     changes = tuple((replace(c, at_s=c.at_s + n * longer_s), *where) for n, (c, *where) in enumerate(case.experiment.changes, 1))
     (media,) = (f for f in case.experiment.flows if f.kind == kind)
-    flows = (replace(media, stop_s=None, settings=replace(media.settings, source=Source())),)
+    flows = (replace(media, stop_s=None, settings=replace(media.settings, source=Source(), report_interval_s=report_interval_s)),)
     longer = replace(case.experiment, flows=flows, changes=changes, duration_s=case.experiment.duration_s + len(LENGTHS_S) * longer_s)
     (flow,) = cases.run(replace(case, experiment=longer)).records.flows
     return flow
@@ -62,9 +63,9 @@ def means(flow: FlowRecord, window: tuple[float, float]) -> tuple[float, float]:
     return 8 * received / (window[1] - window[0]), 1000 * delay_s / packets
 
 
-def ours(kind: str, runs: Sequence[int]) -> tuple[list[FlowRecord], np.ndarray]:
+def ours(kind: str, runs: Sequence[int], report_interval_s: float | None = None) -> tuple[list[FlowRecord], np.ndarray]:
     """The runs' flows; and by window the mean over the runs of (rate in bit/s, delay in ms)."""
-    flows = {n: run(kind, float(n)) for n in runs}
+    flows = {n: run(kind, float(n), report_interval_s) for n in runs}
     return list(flows.values()), np.mean([[means(flow, window) for window in windows(n)] for n, flow in flows.items()], axis=0)
 
 
@@ -86,7 +87,34 @@ def by_second(flow: FlowRecord) -> dict[str, np.ndarray]:
     return {"rate_bps": 8 * np.diff(flow.received.at(edges)), "delay_ms": 1000 * np.diff(flow.delay.at(edges)) / packets}
 
 
+REPORTS_S = {"nada": 0.1, "scream": 0.02}
+"""Time between reports of RFC 8888 in the second table: DELTA [RFC 8698 sec 4.1], and SCReAM's from 500 kb/s on [RFC 8298 sec 4.2.2]."""
+INTERVALS_S = (None, 0.05, 0.1, 0.2)
+"""Of the table of cases: an acknowledgement of each packet, and reports so often."""
 OTHER_FEEDBACK = {"nada": ("nada-100ms", "reports each 100 ms"), "scream": ("scream-own-interval", "reports at its own interval")}
+
+
+def reporting(experiment: Experiment, kind: str, report_interval_s: float | None) -> Experiment:
+    """The same with reports of RFC 8888 for the flows of a kind."""
+    made = (
+        replace(f, settings=replace(f.settings, report_interval_s=report_interval_s)) if f.kind == kind else f for f in experiment.flows
+    )
+    return replace(experiment, flows=tuple(made))
+
+
+def table_of_cases(kind: str, stem: str) -> list[str]:
+    """A case of RFC 8867 with each kind of feedback: the worst of its phases."""
+    case = cases.load(next(path for path in cases.files("rfc8867") if path.stem == stem), kind)
+    lines = []
+    for report_interval_s in INTERVALS_S:
+        reference = case.reference and reporting(case.reference, kind, report_interval_s)
+        judged = cases.run(replace(case, experiment=reporting(case.experiment, kind, report_interval_s), reference=reference))
+        figures, feedback = judged.figures, "each packet" if report_interval_s is None else f"{1000 * report_interval_s:.0f} ms"
+        lines.append(
+            f"| {stem} | {kind} | {feedback} | {figures['least_use']:.2f} | {1000 * figures['most_queueing_s']:.0f} | {100 * figures['most_loss']:.1f} "
+            f"| {100 * figures['most_feedback']:.1f} | {'passes' if judged.passes else 'fails'} |"
+        )
+    return lines
 
 
 def over_time(values: Any, scale: float) -> tuple[np.ndarray, np.ndarray]:
@@ -119,16 +147,24 @@ def draw(known: dict[str, Any], mine: dict[str, dict[str, np.ndarray]]) -> None:
 
 def main() -> None:
     known = reference()
-    lines = [
+    head = [
         "| sender | s, of the first run | Mb/s here | authors | least to most of their runs | ratio | delay here, ms | authors | least to most | ratio |",
         "|" + "---|" * 10,
     ]
-    first = {}
+    lines, reported, first = list(head), list(head), {}
     for kind in ("nada", "scream"):
         flows, mine = ours(kind, range(RUNS))
         first[kind] = by_second(flows[0])
         lines += table(kind, known[kind], mine)
+        reported += table(kind, known[OTHER_FEEDBACK[kind][0]], ours(kind, range(RUNS), REPORTS_S[kind])[1])
     tables.put(DOCUMENT, lines)
+    tables.put(DOCUMENT, reported, "reports")
+    compared = ["| case | sender | feedback | least use | longest wait, ms | most loss, % | feedback, % | verdict |", "|" + "---|" * 8]
+    tables.put(
+        DOCUMENT,
+        [*compared, *(line for stem in ("5.1", "5.3") for kind in ("nada", "scream", "gcc") for line in table_of_cases(kind, stem))],
+        "cases",
+    )
     draw(known, first)
 
 

@@ -216,7 +216,7 @@ local function heuristic(buffer, pinfo, tree)
     end
   elseif first >= 0x80 and first < 0xc0 then
     local kind = buffer(1, 1):uint()
-    if kind == 200 or kind == 201 then
+    if kind == 200 or kind == 201 or kind == 205 then -- SR, RR, feedback of reduced size (RFC 5506)
       rtcp:call(buffer, pinfo, tree)
       return true
     end

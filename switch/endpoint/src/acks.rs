@@ -103,6 +103,8 @@ impl Arrivals {
 enum Fate {
     Outstanding,
     Lost,
+    /// No report that came has spoken of it, and none will: the reports that did were lost.
+    Unreported,
     /// It arrived, as another packet's acknowledgement said.
     Told,
     /// Its own acknowledgement came: the sample of its round trip is taken.
@@ -112,6 +114,9 @@ enum Fate {
 /// Packets done with whose instants of sending are kept, so that an acknowledgement that comes after its packet was given up as lost
 /// still tells the round trip: else a round trip that grew beyond the timeout would never be noticed.
 const KEPT: u64 = 256;
+
+/// Reports for which a packet may wait beyond a round trip before it is lost.
+const REPORTS_AWAITED: u64 = 3;
 
 /// At the sender: packets sent and not yet done with, and the path's round-trip times.
 #[derive(Debug)]
@@ -129,6 +134,10 @@ pub(crate) struct AckBook {
     /// The `loss_distance` highest numbers of packets known to have arrived, ascending.
     delivered: Vec<u64>,
     timeout: Option<LossTimeout>,
+    /// Where packets are reported together: how often, as was agreed on.
+    report_interval: Nanos,
+    /// When the last report came, and how long after the one before.
+    reported: Option<(Nanos, Nanos)>,
     rtt: PathState,
 }
 
@@ -144,6 +153,8 @@ impl AckBook {
             explicit: interests.explicit,
             delivered: Vec::new(),
             timeout: None,
+            report_interval: 0,
+            reported: None,
             rtt: PathState::default(),
         }
     }
@@ -201,33 +212,88 @@ impl AckBook {
                 self.in_flight -= 1;
                 newly += 1;
             }
-            if matches!(before, Fate::Outstanding | Fate::Lost) {
+            if matches!(before, Fate::Outstanding | Fate::Lost | Fate::Unreported) {
                 self.arrived(number);
             }
         }
-        self.highest_acked = self.highest_acked.max(Some(ack.sequence));
-        if let Some(rtt_s) = sample {
-            self.sample(rtt_s);
-        }
-        let limit = if self.delivered.len() < self.loss_distance { 0 } else { self.delivered[0] };
-        let loss = self.lose(LossCause::Gap, |number, _| number < limit);
-        self.forget();
+        let loss = self.heard(ack.sequence, sample);
         if newly == 0 && sample.is_none() {
             return Some((loss, None));
         }
-        let rtt_s = sample.unwrap_or(self.rtt.latest_rtt_s);
         let written = |by| ack.rate_bps.filter(|&number| self.explicit == by && number != UNLIMITED);
         let ack = Ack {
             sequence: ack.sequence,
-            rtt_s,
+            rtt_s: sample.unwrap_or(self.rtt.latest_rtt_s),
             newly_acked_packets: newly,
             path: self.path(),
             one_way_delay_s,
             router_rate_bps: written(Explicit::Rate).map(|rate| rate as f64),
             router_change_bps: written(Explicit::Feedback).map(change_bps),
             ecn: ack.ecn,
+            held_s: 0.0,
+            ends_report: true,
         };
         Some((loss, Some(ack)))
+    }
+
+    /// What follows from the acknowledgement of a packet, with a sample of the round trip: losses.
+    fn heard(&mut self, number: u64, sample: Option<f64>) -> Option<Loss> {
+        self.highest_acked = self.highest_acked.max(Some(number));
+        if let Some(rtt_s) = sample {
+            self.sample(rtt_s);
+        }
+        let limit = if self.delivered.len() < self.loss_distance { 0 } else { self.delivered[0] };
+        let loss = self.lose(LossCause::Gap, |number, _| number < limit);
+        self.forget();
+        loss
+    }
+
+    /// Packets are reported together, so often (RFC 8888).
+    pub(crate) fn expect_reports(&mut self, interval: Nanos) {
+        self.report_interval = interval;
+    }
+
+    /// A report came that speaks of packets from `first` on. Each report repeats the one before; so of packets that are passed over nothing
+    /// will be known, and that is no sign of congestion: "assume that the level of congestion has remained roughly the same" [RFC 8888 sec 5].
+    pub(crate) fn reports_from(&mut self, now: Nanos, first: u64) {
+        if self.reported.is_none_or(|(before, _)| before != now) {
+            self.reported = Some((now, self.reported.map_or(0, |(before, _)| now - before)));
+        }
+        let outstanding = self.packets.range_mut((self.oldest - self.base) as usize..);
+        for (_, (_, fate)) in (self.oldest..first).zip(outstanding).filter(|(_, (_, fate))| *fate == Fate::Outstanding) {
+            *fate = Fate::Unreported;
+            self.in_flight -= 1;
+        }
+    }
+
+    /// A report says that a packet arrived, so long after it left (with what the receiver's clock is ahead) and so long before the report.
+    /// Times are `None` where the report does not say them. As [`AckBook::acknowledge`].
+    pub(crate) fn reported(&mut self, now: Nanos, number: u64, arrival: Option<(f64, f64)>, ecn: u8) -> (Option<Loss>, Option<Ack>) {
+        let Some(packet) = number.checked_sub(self.base).and_then(|at| self.packets.get_mut(at as usize)) else { return (None, None) };
+        let (sent, before) = *packet;
+        if before == Fate::Acked {
+            return (None, None);
+        }
+        packet.1 = Fate::Acked;
+        let newly = u64::from(before == Fate::Outstanding);
+        self.in_flight -= newly;
+        self.arrived(number);
+        let held_s = arrival.map_or(0.0, |(_, held_s)| held_s);
+        let sample = arrival.map(|_| (seconds(now - sent) - held_s).max(0.0));
+        let loss = self.heard(number, sample);
+        let ack = Ack {
+            sequence: number,
+            rtt_s: sample.unwrap_or(self.rtt.latest_rtt_s),
+            newly_acked_packets: newly,
+            path: self.path(),
+            one_way_delay_s: arrival.map(|(arrived_s, _)| arrived_s - seconds(sent)),
+            router_rate_bps: None,
+            router_change_bps: None,
+            ecn,
+            held_s: if sample.is_some() { seconds(now - sent) - sample.unwrap_or(0.0) } else { 0.0 },
+            ends_report: true,
+        };
+        (loss, Some(ack))
     }
 
     /// A packet is known to have arrived, for the first time.
@@ -242,7 +308,9 @@ impl AckBook {
     /// The timeout in force, with the round-trip times of this moment.
     fn timeout(&self) -> Option<Nanos> {
         let timeout = self.timeout?.in_force_s(self.rtt.srtt_s, self.rtt.rttvar_s);
-        Some(instant(timeout).max(1))
+        // A packet may wait for its report, for the next one when that is lost, and for one more that passes it over when both are.
+        let apart = self.reported.map_or(0, |(_, apart)| apart).max(self.report_interval);
+        Some(instant(timeout).saturating_add(REPORTS_AWAITED * apart).max(1))
     }
 
     /// Packets older than the timeout in force are lost. `sending`: the look before a paced packet leaves, and not the timer's.
@@ -415,6 +483,33 @@ mod tests {
             .1
             .is_some());
         assert_eq!(book.in_flight(), 0);
+    }
+
+    /// Packets 0 to 5 left each 10 ns. A report says that 1 and 3 arrived, and begins with 1: of 0 nothing is known, and 2 is lost when three later ones
+    /// arrived. Of what it repeats nothing is news.
+    #[test]
+    fn a_report_tells_arrivals_and_losses_and_passes_over() {
+        let (second, held) = (1_000_000_000, 0.25);
+        let mut book = AckBook::new(Interests::default());
+        (0..8).for_each(|_| book.sent(0));
+        book.expect_reports(second / 10);
+        book.set_timeout(fixed(0.5));
+        // Half a second, and three intervals of reports.
+        assert_eq!(book.next_expiry(), Some(second * 8 / 10));
+        book.reports_from(second, 1);
+        assert_eq!(book.in_flight(), 7);
+        let (loss, ack) = book.reported(second, 1, Some((0.6, held)), 3);
+        let ack = ack.expect("is news");
+        assert_eq!((loss, ack.sequence, ack.newly_acked_packets, ack.ecn), (None, 1, 1, 3));
+        assert_eq!((ack.rtt_s, ack.held_s, ack.one_way_delay_s), (0.75, 0.25, Some(0.6)));
+        let losses: Vec<_> = [3, 4, 5].map(|number| book.reported(second, number, None, 0).0).into_iter().flatten().collect();
+        assert_eq!(losses.iter().map(|loss| (loss.first_sequence, loss.lost_packets)).collect::<Vec<_>>(), [(2, 1)]);
+        book.reports_from(second * 11 / 10, 1);
+        assert_eq!(book.reported(second * 11 / 10, 1, Some((0.6, 0.35)), 3), (None, None));
+        // A late report speaks of 0 after all: a round trip, and no packet in flight more or less.
+        let (_, late) = book.reported(second * 11 / 10, 0, Some((0.9, 0.1)), 0);
+        assert_eq!(late.map(|ack| (ack.newly_acked_packets, ack.rtt_s)), Some((0, 1.0)));
+        assert_eq!(book.in_flight(), 2);
     }
 
     #[test]

@@ -110,6 +110,10 @@ pub struct Ack {
     pub router_change_bps: Option<f64>,
     /// The packet's ECN field, as it arrived.
     pub ecn: u8,
+    /// From the packet's arrival to the report that speaks of it: part of the time since it left, not of `rtt_s`.
+    pub held_s: f64,
+    /// Whether nothing follows of the same report.
+    pub ends_report: bool,
 }
 
 /// How a loss was found.

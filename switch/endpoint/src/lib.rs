@@ -17,16 +17,20 @@
 //! | `algorithm.rs` | the seam to rate-adaptation algorithms |
 //! | `sender.rs`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
 //! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
+//! | `ccfb.rs`, `avpf.rs`, `ecn.rs` | reports of many packets (RFC 8888): what they say, when they leave, whether the path keeps ECN |
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
 //! | `circuit_breaker.rs` | when a sender must cease (RFC 8083) |
 //! | `application.rs`, `film.rs`, `raw.rs` | applications above a flow, films among them, and flows of datagrams without feedback |
-//! | `wire/` | RTP, RTCP with ALSF, NTP timestamps |
+//! | `wire/` | RTP, RTCP with ALSF and congestion control feedback, NTP timestamps |
 //! | `record.rs`, `marks.rs` | records; exact counts at the ends of a window |
 
 mod acks;
 pub mod algorithm;
 mod application;
+mod avpf;
+mod ccfb;
 pub mod circuit_breaker;
+mod ecn;
 mod film;
 mod gaps;
 mod marks;

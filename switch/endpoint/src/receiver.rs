@@ -3,6 +3,8 @@
 
 use crate::acks::{AckPacket, Arrivals};
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
+use crate::avpf::{AvpfSchedule, Slot};
+use crate::ccfb::{ArrivalBook, MOST_NEWS};
 use crate::film::Frames;
 use crate::marks::Marks;
 use crate::reception::{Arrival, Reception};
@@ -12,11 +14,14 @@ use crate::rtcp_schedule::RtcpSchedule;
 use crate::sender::{rate_field, utilisation_field};
 use crate::statistics::SourceStatistics;
 use crate::timers::Timers;
+use crate::wire::ccfb::CongestionFeedback;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::{RtpHeader, MARKER, PAYLOAD_TYPE};
 use crate::wire::stamp::{Stamp, MEDIA_BYTES};
-use crate::{instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
+use crate::{
+    instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_PACKET_BYTES, ROUTER_ALERT_BYTES,
+};
 use fairlane_sources::Rng;
 
 /// Groups that a receiver is a member of: as many as one report has blocks for [RFC 3550 sec 6.4.2].
@@ -34,6 +39,8 @@ pub struct ReceiverSpec {
     pub cname: Vec<u8>,
     /// Whether the sender wants an acknowledgement for each packet.
     pub acks: bool,
+    /// `Some`: in place of these reports on many packets, so often, in RTCP (RFC 8888).
+    pub report_interval: Option<Nanos>,
     /// Whether data carry an instant of production.
     pub media: bool,
     /// Whether they carry a film.
@@ -53,6 +60,27 @@ struct Heard {
     reception: Reception,
 }
 
+/// Feedback of reduced size beyond so many bytes leaves in a compound, of which the report is then a small part: "strongly RECOMMENDED"
+/// [RFC 5506 sec 4.2.2], without a size.
+const LARGE_BYTES: usize = MAX_PACKET_BYTES as usize / 2;
+
+/// What a receiver that reports on many packets together keeps (RFC 8888).
+struct Reporter {
+    interval: Nanos,
+    arrivals: ArrivalBook,
+    /// When it begins: with the first packet.
+    schedule: Option<AvpfSchedule>,
+    /// When to report; `None`: there is nothing that was not said twice.
+    due: Option<Nanos>,
+}
+
+impl Reporter {
+    fn next(&self) -> Option<Nanos> {
+        let slot = self.schedule.as_ref().map(|schedule| instant(schedule.next_s()));
+        [self.due, slot].into_iter().flatten().min()
+    }
+}
+
 /// See the module.
 pub struct RtpReceiver {
     life: Life,
@@ -70,6 +98,7 @@ pub struct RtpReceiver {
     over: bool,
     rng: Rng,
     schedule: Option<RtcpSchedule>,
+    reporter: Option<Reporter>,
     timers: Timers,
     actions: Actions,
     /// One; of a layered flow each group it ever joined, the base first.
@@ -97,12 +126,15 @@ impl RtpReceiver {
         let interests = algorithm.interests();
         let loss_distance = interests.gaps.then_some(interests.loss_distance_packets);
         let base = Heard { group: spec.base_group, member: spec.base_group.is_none(), reception: Reception::new(loss_distance) };
+        let reporter =
+            spec.report_interval.map(|interval| Reporter { interval, arrivals: ArrivalBook::default(), schedule: None, due: None });
         RtpReceiver {
             life,
             algorithm,
-            reports: interests.rtcp || spec.rtcp,
+            reports: (interests.rtcp || spec.rtcp) && reporter.is_none(),
+            reporter,
             loss_distance,
-            arrivals: spec.acks.then(Arrivals::default),
+            arrivals: (spec.acks && spec.report_interval.is_none()).then(Arrivals::default),
             timed_acks: interests.timed_acks,
             started: false,
             leaving: false,
@@ -143,7 +175,8 @@ impl End for RtpReceiver {
         if self.leaving {
             return scheduled;
         }
-        [scheduled, self.timers.next(), Some(self.life.stop)].into_iter().flatten().min()
+        let reported = self.reporter.as_ref().and_then(Reporter::next);
+        [scheduled, reported, self.timers.next(), Some(self.life.stop)].into_iter().flatten().min()
     }
 
     fn act(&mut self, io: &mut Io) -> Result<(), Fault> {
@@ -180,6 +213,7 @@ impl End for RtpReceiver {
         if self.leaving {
             return Ok(());
         }
+        self.report_packets(io);
         while let Some(name) = self.timers.take_due(now)? {
             let reception = self.reception();
             self.algorithm.on_timer(now, &name, &reception, &mut self.actions)?;
@@ -337,6 +371,9 @@ impl RtpReceiver {
             self.send_direct(&bytes[..length], io);
         }
         let now_s = io.now_s();
+        if index == 0 && self.reporter.is_some() {
+            self.report_later(&header, first, ecn, io);
+        }
         // Upper layers have no RTCP of their own.
         if self.reports && index == 0 {
             if self.schedule.is_none() {
@@ -448,7 +485,82 @@ impl RtpReceiver {
                 schedule.received_bye(now_s, gone, bytes);
             }
         }
+        if let Some(schedule) = self.reporter.as_mut().and_then(|reporter| reporter.schedule.as_mut()) {
+            schedule.received(bytes);
+        }
         Ok(())
+    }
+
+    /// A packet arrived that is to be reported with others.
+    fn report_later(&mut self, header: &RtpHeader, first: bool, ecn: u8, io: &Io) {
+        if self.avpf().is_none() {
+            let mut compound = Vec::new();
+            self.report(io, false, false).emit(&mut compound);
+            let rng = Rng::stream(self.rng.bits(), "rtcp");
+            let schedule = AvpfSchedule::new(io.now_s(), self.spec.session_bandwidth_bps, IP_UDP_BYTES + compound.len(), rng);
+            if let Some(reporter) = &mut self.reporter {
+                reporter.schedule = Some(schedule);
+            }
+        }
+        let Some(reporter) = &mut self.reporter else { return };
+        if first {
+            reporter.arrivals = ArrivalBook::default();
+        }
+        reporter.arrivals.arrived(io.now, header.sequence, ecn);
+        let soon = if reporter.arrivals.news() >= MOST_NEWS { io.now } else { io.now + reporter.interval };
+        reporter.due = Some(reporter.due.map_or(soon, |due| due.min(soon)));
+    }
+
+    /// Reports on packets that are due, and regular slots [RFC 4585 sec 3.5].
+    fn report_packets(&mut self, io: &mut Io) {
+        let Some(Reporter { interval, arrivals, schedule: Some(schedule), due }) = &mut self.reporter else { return };
+        if due.is_some_and(|at| at <= io.now) {
+            *due = Some(io.now + *interval).filter(|_| arrivals.has_news());
+            // "SHALL NOT be sent until at least one compound RTCP has been sent" [RFC 5506 sec 4].
+            let compound = !schedule.has_sent();
+            if due.is_some() && schedule.feedback() {
+                let bytes = self.send_congestion_feedback(compound, io);
+                self.avpf().into_iter().for_each(|schedule| schedule.sent_early(bytes));
+            }
+        }
+        let now_s = io.now_s();
+        let Some(schedule) = self.avpf().filter(|schedule| instant(schedule.next_s()) <= io.now) else { return };
+        let bytes = match schedule.slot(now_s) {
+            Slot::Moved => return,
+            Slot::Suppressed => None,
+            // "All RTCP that are scheduled for transmission as Regular RTCP SHALL be sent as compound RTCP" [RFC 5506 sec 4].
+            Slot::Feedback | Slot::Full => Some(self.send_congestion_feedback(true, io)),
+        };
+        self.avpf().into_iter().for_each(|schedule| schedule.done(now_s, bytes));
+    }
+
+    fn avpf(&mut self) -> Option<&mut AvpfSchedule> {
+        self.reporter.as_mut()?.schedule.as_mut()
+    }
+
+    /// Sends what there is to say of packets, in as many RTCP packets as it needs: the first in a compound or of reduced size [RFC 5506 sec 4], the
+    /// others of reduced size unless they are large. Returns their bytes, headers included.
+    fn send_congestion_feedback(&mut self, compound: bool, io: &mut Io) -> usize {
+        let mut plain = Vec::new();
+        self.report(io, false, false).emit(&mut plain);
+        let (own_ssrc, ssrc) = (self.spec.ssrc, self.heard[0].reception.present().map_or(0, |source| source.ssrc));
+        let arrivals = self.reporter.as_mut().map(|reporter| &mut reporter.arrivals).filter(|arrivals| arrivals.has_news());
+        let parts = arrivals.map_or_else(Vec::new, |arrivals| arrivals.report(io.now, io.epoch, own_ssrc, ssrc, plain.len()));
+        let alone = parts.is_empty().then(Vec::new);
+        let mut bytes = 0;
+        for (n, congestion) in parts.into_iter().map(|part| vec![part]).chain(alone).enumerate() {
+            let mut payload = Vec::new();
+            congestion.iter().for_each(|part: &CongestionFeedback| part.emit(&mut payload));
+            if compound && n == 0 || payload.len() > LARGE_BYTES {
+                let report = Compound { congestion, ..self.report(io, n == 0, false) };
+                payload.clear();
+                report.emit(&mut payload);
+            }
+            io.send(self.life.peer, Kind::Report, &payload);
+            self.rtcp_sent += 1;
+            bytes += IP_UDP_BYTES + payload.len();
+        }
+        bytes
     }
 
     fn report(&mut self, io: &Io, with_block: bool, bye: bool) -> Compound {
@@ -513,6 +625,9 @@ impl RtpReceiver {
         let mut bye = Vec::new();
         self.report(io, false, true).emit(&mut bye);
         let now_s = io.now_s();
+        if self.avpf().is_some_and(|schedule| schedule.has_sent()) {
+            self.send_rtcp(io, true);
+        }
         if let Some(schedule) = &mut self.schedule {
             if schedule.leave(now_s, IP_UDP_BYTES + bye.len()) {
                 self.send_rtcp(io, true);

@@ -10,9 +10,9 @@ use crate::circuit_breaker::Session;
 use fairlane_sources::Rng;
 
 /// 1.21828 [RFC 3550 sec 6.3.1].
-const COMPENSATION: f64 = E - 1.5;
+pub(crate) const COMPENSATION: f64 = E - 1.5;
 /// RTCP's part of the session bandwidth (section 6.2).
-const RTCP_FRACTION: f64 = 0.05;
+pub(crate) const RTCP_FRACTION: f64 = 0.05;
 /// Senders' part of that, while they are at most this part of the members.
 const SENDER_FRACTION: f64 = 0.25;
 /// Td's lower bound in seconds (section 6.2).

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::acks::{AckBook, AckPacket};
-use crate::algorithm::{AckDetail, Action, Actions, Explicit, Fault, Feedback, Layer, Loss, NoteValue, PathState, SenderAlgorithm};
+use crate::algorithm::{Ack, AckDetail, Action, Actions, Explicit, Fault, Feedback, Layer, Loss, NoteValue, PathState, SenderAlgorithm};
 use crate::application::Backlog;
+use crate::ccfb::number_of;
 use crate::circuit_breaker::{CircuitBreaker, CircuitBreakers, Trip};
+use crate::ecn::EcnPath;
 use crate::film::TELL_PERIOD;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
@@ -14,6 +16,7 @@ use crate::rtcp_schedule::RtcpSchedule;
 use crate::statistics::{loss_between, loss_of_layers};
 use crate::stream::DataStream;
 use crate::timers::Timers;
+use crate::wire::ccfb::{age_s, CongestionFeedback};
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
 use crate::wire::{ntp, rtp};
 use crate::{instant, is_multicast, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
@@ -70,6 +73,7 @@ pub struct RtpSender {
     /// For an algorithm that wants acknowledgements of single packets.
     acks: Option<AckBook>,
     hears_all: bool,
+    ecn_path: EcnPath,
     explicit: Explicit,
     /// In packets, where the algorithm sets one.
     window: Option<f64>,
@@ -96,12 +100,17 @@ pub struct SenderSpec {
     pub layered: bool,
     /// Makes RTCP run, whether the algorithm wants it or not. Not for a layered flow: RFC 8083 is for one receiver.
     pub circuit_breaker: Option<CircuitBreaker>,
+    /// `Some`: packets are acknowledged in reports, so often (RFC 8888); `None`: each on its own.
+    pub report_interval: Option<Nanos>,
 }
 
 impl RtpSender {
     pub fn new(life: Life, spec: SenderSpec, algorithm: Box<dyn SenderAlgorithm>, backlog: Option<Backlog>, seed: u64) -> Self {
         let interests = algorithm.interests();
-        let acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests));
+        let mut acks = (interests.acks != AckDetail::None).then(|| AckBook::new(interests));
+        if let (Some(acks), Some(interval)) = (&mut acks, spec.report_interval) {
+            acks.expect_reports(interval);
+        }
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
         let mut stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, interests.ecn, &mut rng);
         stream.ask_routers(interests.explicit, 0, 0);
@@ -128,6 +137,7 @@ impl RtpSender {
             next_log: 0,
             acks,
             hears_all: interests.acks == AckDetail::Every,
+            ecn_path: EcnPath::default(),
             explicit: interests.explicit,
             window: None,
             encoder_bps: None,
@@ -228,7 +238,8 @@ impl End for RtpSender {
         if !datagram.rtcp {
             return if leaving { Ok(()) } else { self.on_direct(datagram.payload, io) };
         }
-        let Some(compound) = Compound::parse(datagram.payload) else {
+        let read = if self.spec.report_interval.is_some() { Compound::parse_reduced } else { Compound::parse };
+        let Some(compound) = read(datagram.payload) else {
             self.malformed += 1;
             self.log.push((io.now, FlowRecord::Malformed { rtcp: true }));
             return Ok(());
@@ -247,7 +258,11 @@ impl End for RtpSender {
         if !leaving && !straggles {
             self.on_blocks(&compound, bytes, io)?;
             // A circuit breaker may have ended the flow.
-            let gone = if self.state == State::Running { &compound.bye[..] } else { &[] };
+            let running = self.state == State::Running;
+            for feedback in compound.congestion.iter().filter(|_| running) {
+                self.on_congestion_feedback(feedback, io)?;
+            }
+            let gone = if running { &compound.bye[..] } else { &[] };
             for &gone in gone {
                 self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
             }
@@ -324,7 +339,7 @@ impl RtpSender {
         if self.streams.iter().all(|stream| stream.pacer.is_none()) && self.window.is_none() {
             return Err(self.fault("its algorithm starts without SetRate or SetWindow"));
         }
-        if self.hears_reports || self.spec.circuit_breaker.is_some() {
+        if self.hears_reports || self.spec.circuit_breaker.is_some() || self.spec.report_interval.is_some() {
             let mut first = Vec::new();
             self.report(io, false).emit(&mut first);
             let bytes = IP_UDP_BYTES + ROUTER_ALERT_BYTES + first.len();
@@ -564,11 +579,51 @@ impl RtpSender {
             let interval_us = micros(8.0 * f64::from(self.spec.packet_bytes) / self.rate_bps());
             self.streams.iter_mut().for_each(|stream| stream.ask_routers(self.explicit, rtt_us, interval_us));
         }
+        self.on_ack(loss, ack, io)?;
+        self.fill_window(io);
+        Ok(())
+    }
+
+    /// Losses that an acknowledgement revealed, and what it says itself.
+    fn on_ack(&mut self, loss: Option<Loss>, ack: Option<Ack>, io: &mut Io) -> Result<(), Fault> {
         self.on_loss(loss, io)?;
         if let Some(mut ack) = ack.filter(|_| self.hears_all) {
             ack.path.waiting_bytes = self.backlog.as_ref().map(Backlog::waiting_bytes);
             self.algorithm.on_ack(io.now, &ack, &mut self.actions)?;
             self.apply(io)?;
+        }
+        Ok(())
+    }
+
+    /// A report on many packets [RFC 8888 sec 3.1]: each that is news is one acknowledgement, in the order of numbers.
+    fn on_congestion_feedback(&mut self, feedback: &CongestionFeedback, io: &mut Io) -> Result<(), Fault> {
+        if self.spec.report_interval.is_none() {
+            return Ok(());
+        }
+        let base = &self.streams[0];
+        let (ssrc, first, sent) = (base.ssrc, base.first_sequence(), base.sent_packets);
+        let said_s = io.now_s() - age_s(feedback.timestamp, ntp::from_unix(io.epoch + io.now));
+        for stream in feedback.streams.iter().filter(|stream| stream.ssrc == ssrc) {
+            let Some(begin) = number_of(stream.begin, first, sent) else { continue };
+            if let Some(acks) = &mut self.acks {
+                acks.reports_from(io.now, begin);
+            }
+            let mut news = Vec::new();
+            for (number, packet) in (begin..sent).zip(&stream.packets) {
+                let (Some(packet), Some(acks)) = (packet, &mut self.acks) else { continue };
+                let arrival = packet.offset.seconds().map(|held_s| (said_s - held_s, held_s));
+                let (loss, Some(ack)) = acks.reported(io.now, number, arrival, packet.ecn) else { continue };
+                if self.algorithm.interests().ecn != 0 && self.ecn_path.arrived(packet.ecn) {
+                    self.streams.iter_mut().for_each(DataStream::stop_ecn);
+                    let values = vec![("sequence".to_string(), NoteValue::Int(number as i64))];
+                    self.log.push((io.now, FlowRecord::Note { kind: "ecn.cleared".into(), values }));
+                }
+                news.push((loss, ack));
+            }
+            let last = news.len();
+            for (n, (loss, ack)) in news.into_iter().enumerate() {
+                self.on_ack(loss, Some(Ack { ends_report: n + 1 == last, ..ack }), io)?;
+            }
         }
         self.fill_window(io);
         Ok(())

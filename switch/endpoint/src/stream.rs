@@ -125,6 +125,16 @@ impl DataStream {
         (units as u32).wrapping_add(self.timestamp_offset)
     }
 
+    /// Packets leave as not ECN-capable from now on.
+    pub(crate) fn stop_ecn(&mut self) {
+        self.ecn = 0;
+    }
+
+    /// RTP sequence number of the first packet.
+    pub(crate) fn first_sequence(&self) -> u16 {
+        self.first_sequence
+    }
+
     /// Bytes of RTP payload sent [RFC 3550 sec 6.4.1].
     pub(crate) fn payload_bytes(&self) -> u64 {
         self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + self.header_bytes()) as u64

@@ -53,6 +53,7 @@ fn sender(algorithm: impl SenderAlgorithm + 'static) -> RtpSender {
         cname: b"sender".to_vec(),
         layered: false,
         circuit_breaker: None,
+        report_interval: None,
     };
     RtpSender::new(Life { peer: 1, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), None, 1)
 }
@@ -65,6 +66,7 @@ fn receiver(algorithm: impl ReceiverAlgorithm + 'static, acks: bool) -> RtpRecei
         ssrc: 8,
         cname: b"receiver".to_vec(),
         acks,
+        report_interval: None,
         media: false,
         film: false,
         delay_threshold: 75 * MS,

@@ -111,8 +111,22 @@ impl Classes {
 
     fn ack<'py>(&self, py: Python<'py>, ack: &Ack) -> Made<'py> {
         let path = self.path(py, &ack.path)?;
-        let Ack { sequence, rtt_s, newly_acked_packets, one_way_delay_s, router_rate_bps, router_change_bps, ecn, .. } = *ack;
-        self.ack.bind(py).call1((sequence, rtt_s, newly_acked_packets, path, one_way_delay_s, router_rate_bps, router_change_bps, ecn))
+        let Ack {
+            sequence, rtt_s, newly_acked_packets, one_way_delay_s, router_rate_bps, router_change_bps, ecn, held_s, ends_report, ..
+        } = *ack;
+        let routers = (router_rate_bps, router_change_bps);
+        self.ack.bind(py).call1((
+            sequence,
+            rtt_s,
+            newly_acked_packets,
+            path,
+            one_way_delay_s,
+            routers.0,
+            routers.1,
+            ecn,
+            held_s,
+            ends_report,
+        ))
     }
 
     fn loss<'py>(&self, py: Python<'py>, loss: &Loss) -> Made<'py> {

@@ -148,7 +148,7 @@ impl HostEnd {
     /// The rest as of Network.add_rtp_flow.
     #[staticmethod]
     #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, packet_bytes, session_bandwidth_bps, pacing_jitter=0.0, exact_loss=false,
-                        application=None, buffer_packets=100, circuit_breaker=None))]
+                        report_interval_ns=None, application=None, buffer_packets=100, circuit_breaker=None))]
     #[allow(clippy::too_many_arguments)]
     fn sender(
         py: Python<'_>,
@@ -161,6 +161,7 @@ impl HostEnd {
         session_bandwidth_bps: f64,
         pacing_jitter: f64,
         exact_loss: bool,
+        report_interval_ns: Option<u64>,
         application: Option<&Application>,
         buffer_packets: u32,
         circuit_breaker: Option<Breaker>,
@@ -181,6 +182,7 @@ impl HostEnd {
             cname: cname.into_bytes(),
             layered: place.base_group.is_some(),
             circuit_breaker: circuit_breaker.map(breaker),
+            report_interval: report_interval_ns,
         };
         let half = Box::new(PythonHalf::new(py, algorithm, rng)?);
         let life = place.life(place.base_group.unwrap_or(place.peer.into()));
@@ -188,11 +190,10 @@ impl HostEnd {
     }
 
     /// The receiving end. acks: whether the sender wants an acknowledgement for each packet. media: whether the sender has an application. film: whether
-    /// that is a film.
-    /// rtcp: it runs for the sender's circuit breakers. stream: names its randomness.
+    /// that is a film. report_interval_ns: as of the sender. rtcp: it runs for the sender's circuit breakers. stream: names its randomness.
     #[staticmethod]
-    #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, session_bandwidth_bps, acks=false, media=false, film=false, delay_threshold_ns=75_000_000,
-                        rtcp=false, stream=None))]
+    #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, session_bandwidth_bps, acks=false, report_interval_ns=None, media=false, film=false,
+                        delay_threshold_ns=75_000_000, rtcp=false, stream=None))]
     #[allow(clippy::too_many_arguments)]
     fn receiver(
         py: Python<'_>,
@@ -203,6 +204,7 @@ impl HostEnd {
         cname: String,
         session_bandwidth_bps: f64,
         acks: bool,
+        report_interval_ns: Option<u64>,
         media: bool,
         film: bool,
         delay_threshold_ns: u64,
@@ -216,6 +218,7 @@ impl HostEnd {
             ssrc,
             cname: cname.into_bytes(),
             acks,
+            report_interval: report_interval_ns,
             media,
             film,
             delay_threshold: delay_threshold_ns,

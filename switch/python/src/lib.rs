@@ -280,11 +280,12 @@ impl Network {
     /// Adds a rate-adaptive flow over RTP. `sender` and `receiver` are the two halves of an algorithm
     /// (`fairlane.hosts.algorithms.base`), the rngs what their handlers are given. application: None always has more to send; else at most
     /// buffer_packets of what it produces wait, and the sender's records have kind "application". A packet that comes
-    /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. circuit_breaker:
-    /// `fairlane.hosts.circuit_breaker`; None: off. Raises ValueError.
+    /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. report_interval_ns: packets are
+    /// acknowledged in reports, so often (RFC 8888); None: each on its own. circuit_breaker: `fairlane.hosts.circuit_breaker`; None: off.
+    /// Raises ValueError.
     #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, sender, sender_rng, receiver, receiver_rng, *,
                         packet_bytes, session_bandwidth_bps, sender_ssrc, receiver_ssrc, sender_cname, receiver_cname,
-                        pacing_jitter=0.0, phase=None, exact_loss=false, application=None, buffer_packets=100,
+                        pacing_jitter=0.0, phase=None, exact_loss=false, report_interval_ns=None, application=None, buffer_packets=100,
                         delay_threshold_ns=75_000_000, circuit_breaker=None))]
     #[allow(clippy::too_many_arguments)]
     fn add_rtp_flow(
@@ -309,6 +310,7 @@ impl Network {
         pacing_jitter: f64,
         phase: Option<f64>,
         exact_loss: bool,
+        report_interval_ns: Option<u64>,
         application: Option<&Application>,
         buffer_packets: u32,
         delay_threshold_ns: u64,
@@ -327,6 +329,7 @@ impl Network {
             pacing_jitter,
             phase,
             exact_loss,
+            report_interval: report_interval_ns,
             sender_ssrc,
             receiver_ssrc,
             sender_cname,

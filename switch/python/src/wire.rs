@@ -1,5 +1,6 @@
 //! The codecs of the ends of flows, for tests and tools: fields of `hosts/wire/formats.toml` by name. What is no packet parses as None.
 
+use fairlane_endpoint::wire::ccfb::{CongestionFeedback, Metric, Offset, StreamReport};
 use fairlane_endpoint::wire::rate::RateHeader;
 use fairlane_endpoint::wire::rtcp::{Alsf, Compound, LayerEntry, ReportBlock, SenderInfo};
 use fairlane_endpoint::wire::rtp::RtpHeader;
@@ -155,6 +156,7 @@ fn emit_rtcp(
         cname,
         from_sender: from_sender.map(alsf),
         from_receiver: from_receiver.map(alsf),
+        congestion: Vec::new(),
         bye,
     };
     let mut bytes = Vec::new();
@@ -183,6 +185,38 @@ fn parse_rtcp<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
     Compound::parse(payload).map(fields).transpose()
 }
 
+/// (ssrc, begin, [(ecn, arrival time offset) or None])
+type Reported = (u32, u16, Vec<Option<(u8, u16)>>);
+
+/// Congestion control feedback [RFC 8888 sec 3.1], a packet of reduced size. streams: (ssrc, begin_seq, packets), of each packet None or its ECN
+/// field and arrival time offset as on the wire: 1/1024 s, 0x1ffe beyond, 0x1fff unknown.
+#[pyfunction]
+fn emit_ccfb(py: Python<'_>, ssrc: u32, streams: Vec<Reported>, timestamp: u32) -> Bound<'_, PyBytes> {
+    let metric = |(ecn, offset)| Metric { ecn, offset: Offset::of_field(offset) };
+    let stream = |(ssrc, begin, packets): Reported| {
+        let packets = packets.into_iter().map(|packet| packet.map(metric)).collect();
+        StreamReport { ssrc, begin, packets }
+    };
+    let mut bytes = Vec::new();
+    CongestionFeedback { ssrc, streams: streams.into_iter().map(stream).collect(), timestamp }.emit(&mut bytes);
+    PyBytes::new(py, &bytes)
+}
+
+/// The arguments of emit_ccfb, by name, of each such packet in a compound or in a packet of reduced size. None: it is neither.
+#[pyfunction]
+fn parse_ccfb<'py>(py: Python<'py>, payload: &[u8]) -> PyResult<Option<Vec<Bound<'py, PyDict>>>> {
+    let metric = |metric: &Metric| (metric.ecn, metric.offset.field());
+    let stream = |stream: &StreamReport| {
+        let packets = stream.packets.iter().map(|packet| packet.as_ref().map(metric)).collect();
+        (stream.ssrc, stream.begin, packets)
+    };
+    let fields = |feedback: &CongestionFeedback| {
+        let streams: Vec<Reported> = feedback.streams.iter().map(stream).collect();
+        Ok(dict!(py, ssrc = feedback.ssrc, streams = streams, timestamp = feedback.timestamp))
+    };
+    Compound::parse_reduced(payload).map(|compound| compound.congestion.iter().map(fields).collect()).transpose()
+}
+
 /// Seconds of a round trip [RFC 3550 sec 6.4.1]. None: no sender report was received, or the fields make no sense.
 #[pyfunction]
 fn round_trip_s(arrival_ntp: u64, lsr: u32, dlsr: u32) -> Option<f64> {
@@ -200,6 +234,8 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_rtp, module)?)?;
     module.add_function(wrap_pyfunction!(emit_rtcp, module)?)?;
     module.add_function(wrap_pyfunction!(parse_rtcp, module)?)?;
+    module.add_function(wrap_pyfunction!(emit_ccfb, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_ccfb, module)?)?;
     module.add_function(wrap_pyfunction!(round_trip_s, module)?)?;
     Ok(())
 }

@@ -218,6 +218,7 @@ impl Network {
                     cname: rtp.sender_cname.into_bytes(),
                     layered: false,
                     circuit_breaker: rtp.circuit_breaker,
+                    report_interval: rtp.report_interval,
                 };
                 let heard = ReceiverSpec {
                     name: spec.name.clone(),
@@ -226,6 +227,7 @@ impl Network {
                     ssrc: rtp.receiver_ssrc,
                     cname: rtp.receiver_cname.into_bytes(),
                     acks: sending.interests().acks != fairlane_endpoint::algorithm::AckDetail::None,
+                    report_interval: rtp.report_interval,
                     media,
                     film,
                     delay_threshold: rtp.delay_threshold,

@@ -24,6 +24,8 @@ pub struct RtpSpec {
     pub phase: Option<f64>,
     /// Losses from cumulative counts, instead of the 8-bit fraction of the report.
     pub exact_loss: bool,
+    /// `Some`: packets are acknowledged in reports, so often (RFC 8888); `None`: each on its own.
+    pub report_interval: Option<Nanos>,
     /// What limits the flow beside its algorithm; `None`: there is always more to send.
     pub application: Option<Application>,
     /// A packet that comes so long after the one before, or after its production, is counted: 75 ms in [SSVP sec V.B].

@@ -124,6 +124,7 @@ impl Network {
             cname: spec.sender_cname.into_bytes(),
             layered: true,
             circuit_breaker: None,
+            report_interval: None,
         };
         let first = self.add_end(End::Udp(Box::new(RtpSender::new(life, settings, spec.algorithm, None, seed))), sender, spec.port, false);
         let mut flow = FlowEnds { name: spec.name.clone(), sender: first, receivers: Vec::new() };
@@ -136,6 +137,7 @@ impl Network {
                 ssrc: receiver.ssrc,
                 cname: receiver.cname.into_bytes(),
                 acks: false,
+                report_interval: None,
                 media: false,
                 film: false,
                 delay_threshold: spec.delay_threshold,

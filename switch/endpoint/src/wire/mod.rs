@@ -1,5 +1,6 @@
 //! RTP, RTCP and the stamps of data as bytes. Lengths are checked once, when a view is made.
 
+pub mod ccfb;
 pub mod ntp;
 pub mod rate;
 pub mod rtcp;

@@ -1,5 +1,7 @@
 //! RTCP compounds [RFC 3550 sec 6] with ALS's addition, the APP packet `ALSF` (docs/architecture.md, "ALS on the wire").
-//! A compound is written as report, SDES with a CNAME, ALSF, BYE.
+//! A compound is written as report, SDES with a CNAME, ALSF, congestion control feedback (RFC 8888), BYE.
+
+use crate::wire::ccfb::{self, CongestionFeedback, RTPFB};
 
 pub const SR: u8 = 200;
 pub const RR: u8 = 201;
@@ -65,6 +67,7 @@ pub struct Compound {
     /// The first well-formed ALSF of each direction.
     pub from_sender: Option<Alsf>,
     pub from_receiver: Option<Alsf>,
+    pub congestion: Vec<CongestionFeedback>,
     /// Sources that say goodbye.
     pub bye: Vec<u32>,
 }
@@ -126,6 +129,8 @@ impl Compound {
             close(out, start);
         }
 
+        self.congestion.iter().for_each(|feedback| feedback.emit(out));
+
         if !self.bye.is_empty() {
             let gone = &self.bye[..self.bye.len().min(31)];
             let start = header(out, gone.len() as u8, BYE);
@@ -136,9 +141,19 @@ impl Compound {
         }
     }
 
-    /// Reads a UDP payload. `None` when it is no compound: the checks of [RFC 3550 sec A.2], or a report, SDES or BYE shorter
-    /// than its count says. Packets of other types are passed over (section 6.1); an ALSF that is not well formed is ignored.
+    /// Reads a UDP payload. `None` when it is no compound: the checks of [RFC 3550 sec A.2], or a report, SDES, BYE or congestion
+    /// control feedback shorter than its count says. Packets of other types are passed over (section 6.1); an ALSF that is not well formed is ignored.
     pub fn parse(payload: &[u8]) -> Option<Compound> {
+        Compound::read(payload, false)
+    }
+
+    /// Reads a compound, or a packet of reduced size [RFC 5506 sec 4.1]. Such a packet begins with congestion control feedback: "restricting
+    /// Reduced-Size RTCP to contain only some specific RTCP packet types" keeps validation strong [RFC 5506 sec 3.4.2].
+    pub fn parse_reduced(payload: &[u8]) -> Option<Compound> {
+        Compound::read(payload, true)
+    }
+
+    fn read(payload: &[u8], reduced: bool) -> Option<Compound> {
         let mut compound = Compound::default();
         let mut rest = payload;
         let mut first = true;
@@ -146,8 +161,9 @@ impl Compound {
             let head = rest.first_chunk::<4>()?;
             let (count, kind) = (head[0] & 0x1f, head[1]);
             let end = 4 + 4 * usize::from(u16::from_be_bytes([head[2], head[3]]));
+            let feedback = (count, kind) == (ccfb::FMT, RTPFB);
             let padded = head[0] & 0x20 != 0;
-            if head[0] >> 6 != 2 || end > rest.len() || first && (padded || kind != SR && kind != RR) {
+            if head[0] >> 6 != 2 || end > rest.len() || first && (padded || kind != SR && kind != RR && !(reduced && feedback)) {
                 return None;
             }
             let mut body = &rest[4..end];
@@ -165,6 +181,13 @@ impl Compound {
                     compound.bye.extend(sources.chunks_exact(4).map(word));
                 }
                 SDES => compound.description(body, count)?,
+                RTPFB if feedback => {
+                    let feedback = CongestionFeedback::parse(body)?;
+                    if first {
+                        compound.ssrc = feedback.ssrc;
+                    }
+                    compound.congestion.push(feedback);
+                }
                 APP => {
                     if body.len() < 8 {
                         return None;
@@ -268,6 +291,7 @@ fn alsf(body: &[u8], from_sender: bool) -> Option<Alsf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::ccfb::StreamReport;
     use proptest::prelude::*;
 
     fn block() -> impl Strategy<Value = ReportBlock> {
@@ -289,6 +313,11 @@ mod tests {
             info.map(|(ntp, rtp_timestamp, packet_count, octet_count)| SenderInfo { ntp, rtp_timestamp, packet_count, octet_count })
         });
         let layers = prop::collection::vec(any::<(u32, u64)>(), 0..4);
+        let stream =
+            any::<(u32, u16)>().prop_map(|(ssrc, begin)| StreamReport { ssrc, begin, packets: vec![None; usize::from(begin % 5)] });
+        let feedback = (any::<(u32, u32)>(), prop::collection::vec(stream, 0..3));
+        let feedback = feedback.prop_map(|((ssrc, timestamp), streams)| CongestionFeedback { ssrc, streams, timestamp });
+        let feedback = prop::collection::vec(feedback, 0..2);
         let alsf = |layers| {
             (any::<(u32, u64, u32)>(), layers).prop_map(|((ssrc, desired_rate_bps, utilisation_ppm), layers)| Alsf {
                 ssrc,
@@ -304,17 +333,37 @@ mod tests {
             prop::collection::vec(any::<u8>(), 1..60),
             prop::option::of(alsf(layers.boxed())),
             prop::option::of(alsf(Just(Vec::new()).boxed())),
+            feedback,
             prop::collection::vec(any::<u32>(), 0..4),
         )
-            .prop_map(|(ssrc, sender, blocks, cname, from_sender, from_receiver, bye)| Compound {
+            .prop_map(|(ssrc, sender, blocks, cname, from_sender, from_receiver, congestion, bye)| Compound {
                 ssrc,
                 sender,
                 blocks,
                 cname,
                 from_sender,
                 from_receiver,
+                congestion,
                 bye,
             })
+    }
+
+    /// "contains one or more RTCP packet(s)" [RFC 5506 sec 4.1]: read only where it was agreed on, and only with feedback first.
+    #[test]
+    fn reduced_size_only_where_it_was_agreed_on() {
+        let feedback = CongestionFeedback { ssrc: 9, ..CongestionFeedback::default() };
+        let mut bytes = Vec::new();
+        feedback.emit(&mut bytes);
+        assert_eq!(Compound::parse(&bytes), None);
+        assert_eq!(Compound::parse_reduced(&bytes), Some(Compound { ssrc: 9, congestion: vec![feedback], ..Compound::default() }));
+        // A generic NACK [RFC 4585 sec 6.2.1], and an SDES: neither comes alone.
+        let nack = [0x81, 205, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 5, 0, 0];
+        let sdes = [0x81, 202, 0, 2, 0, 0, 0, 1, 1, 0, 0, 0];
+        for other in [&nack[..], &sdes] {
+            assert_eq!(Compound::parse_reduced(other), None);
+            let read = Compound::parse_reduced(&[&bytes, other].concat()).expect("follows the feedback");
+            assert_eq!((read.ssrc, read.congestion.len()), (9, 1));
+        }
     }
 
     proptest! {
@@ -331,8 +380,8 @@ mod tests {
             compound.emit(&mut bytes);
             let at = at.index(bytes.len());
             bytes[at] = byte;
-            let _ = Compound::parse(&bytes);
-            let _ = Compound::parse(&bytes[..cut.index(bytes.len())]);
+            let _ = Compound::parse_reduced(&bytes);
+            let _ = Compound::parse_reduced(&bytes[..cut.index(bytes.len())]);
         }
     }
 

@@ -107,6 +107,7 @@ pub fn fixed(name: &str, n: u8, rate_bps: f64, start: Nanos, stop: Nanos) -> Flo
         pacing_jitter: 0.0,
         phase: Some(0.0),
         exact_loss: false,
+        report_interval: None,
         application: None,
         delay_threshold: 75 * MS,
         circuit_breaker: None,
