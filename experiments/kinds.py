@@ -130,7 +130,9 @@ class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
     tcp-reno without SACK, which the kernel's "reno" has and the papers' has not. max_window_packets: bound of congestion and advertised
     window, in full segments. None: what the flavour's standard says. sending_jitter_s: segments leave their host later than TCP sends them,
-    by a time drawn from 0 to this. ecn: marks count as congestion (RFC 3168); tcp-dctcp and tcp-prague need no such key, tcp-bbr knows no marks.
+    by a time drawn from 0 to this. loss_detection: `dupack` or, of kinds with selective acknowledgements, `rack` (RFC 8985). ecn: marks count
+    as congestion (RFC 3168); tcp-dctcp and tcp-prague need no such key, tcp-bbr knows no marks. abe: with ecn, a mark reduces the window by
+    less than a loss (RFC 8511).
     file_bytes: the flow ends when so many bytes are delivered; None: it always has more to send. `ON_KERNEL` names what a kernel's TCP can be given, too; all else is in virtual time only."""
 
     profile: Literal["rfc", "stevens-1994", "fall-floyd-1996"] = "rfc"
@@ -152,11 +154,13 @@ class TcpSettings:
     byte_counting: bool | None = None
     reno_friendliness: Literal["rfc9438", "linux26"] | None = None
     sack_recovery: Literal["rfc6675", "sack1"] | None = None
-    rtt_estimator: Literal["linux", "rfc6298", "ticks"] = "linux"
+    loss_detection: Literal["dupack", "rack"] | None = None
+    rtt_estimator: Literal["rfc6298", "ticks"] | None = None
     avoid_multiple_fast_retransmits: bool | None = None
     hold_ssthresh: bool | None = None
     sending_jitter_s: float = 0.0
     ecn: bool = False
+    abe: bool = False
     file_bytes: int | None = None
 
     @classmethod
@@ -185,8 +189,7 @@ class TcpSettings:
         """As `fairlane.native.Network.add_tcp_flow` takes them."""
         payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
-        if self.ecn:
-            options["ecn"] = True
+        options |= {name: True for name in ("ecn", "abe") if getattr(self, name)}
         for name in (
             "delayed_ack",
             "limited_transmit",
@@ -195,6 +198,7 @@ class TcpSettings:
             "reduction_base",
             "reno_friendliness",
             "sack_recovery",
+            "loss_detection",
             "rtt_estimator",
             "avoid_multiple_fast_retransmits",
             "hold_ssthresh",
@@ -256,6 +260,8 @@ TCP_KINDS = {
     "tcp-prague": "TCP Prague: DCTCP for the Internet, paced, its rate hardly depends on the round trip (draft-briscoe-iccrg-prague-congestion-control-04); for queues that mark, as dualpi2",
     "tcp-bbr": "BBR version 1: a rate from the greatest delivery rate and the least round trip measured (draft-cardwell-iccrg-bbr-congestion-control-00)",
 }
+SACK_KINDS = ("tcp-sack", "tcp-cubic", "tcp-dctcp", "tcp-prague", "tcp-bbr")
+"""TCP kinds with selective acknowledgements."""
 ALWAYS_ECN = ("tcp-dctcp", "tcp-prague")
 """TCP kinds that have ECN without the key `ecn`: marks are what they go by."""
 SOURCE_KINDS: dict[str, tuple[type, str]] = {
@@ -385,10 +391,20 @@ def settings(document: Document, kind: str, group: KeyPath, way: Way) -> FlowSet
     found = algorithm(kind)
     try:
         if found is None:
-            return TcpSettings.of(values.values) if is_tcp(kind) else SOURCE_KINDS[kind][0](**values.values)
+            return _tcp_settings(kind, values.values) if is_tcp(kind) else SOURCE_KINDS[kind][0](**values.values)
         return _algorithm_settings(found, values.values, way)
     except ValueError as error:
         raise values.error(error, group) from error
+
+
+def _tcp_settings(kind: str, values: dict[str, Any]) -> TcpSettings:
+    found = TcpSettings.of(values)
+    acknowledges_selectively = kind in SACK_KINDS or (kind == "tcp-reno" and not found.paper_reno)
+    if found.loss_detection == "rack" and not acknowledges_selectively:
+        raise ValueError(f'loss_detection: RACK needs selective acknowledgements, as {", ".join(SACK_KINDS)} have; give {kind} "dupack"')
+    if found.loss_detection == "rack" and found.sack_recovery == "sack1":
+        raise ValueError('loss_detection: RACK has its own loss recovery: set sack_recovery = "rfc6675", or give "dupack"')
+    return found
 
 
 def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> AlgorithmSettings:

@@ -172,6 +172,21 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
             'sack_recovery = "rfc3517"',
             "e.toml:13: tcp.sack_recovery: expected one of 'rfc6675', 'sack1', got 'rfc3517'",
         ),
+        (
+            "packet_bytes = 600",
+            'loss_detection = "fack"',
+            "e.toml:13: tcp.loss_detection: expected one of 'dupack', 'rack', got 'fack'",
+        ),
+        (
+            "packet_bytes = 600",
+            'loss_detection = "rack"',
+            "e.toml:13: tcp.loss_detection: RACK needs selective acknowledgements, as tcp-sack, tcp-cubic, tcp-dctcp, tcp-prague, tcp-bbr have; give tcp-reno",
+        ),
+        (
+            "max_window_packets = 20",
+            'loss_detection = "rack"\nsack_recovery = "sack1"',
+            "e.toml:15: tcp-sack.loss_detection: RACK has its own loss recovery: set sack_recovery",
+        ),
         ("packet_bytes = 600", "packet_bytes = 60", "e.toml:13: tcp.packet_bytes: must be 100 to 1500 bytes, IP header included, got 60"),
         (
             "max_window_packets = 20",

@@ -132,6 +132,27 @@ impl std::str::FromStr for SackRecovery {
     }
 }
 
+/// How a sender with selective acknowledgements finds losses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum LossDetection {
+    /// By counting duplicate ACKs and SACKed octets [RFC 6675 sec 4]; what no ACK shows waits for the retransmission timer.
+    DupAck,
+    /// By time: RACK-TLP (RFC 8985). The receiver reports duplicates (RFC 2883).
+    Rack,
+}
+
+impl std::str::FromStr for LossDetection {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        match text {
+            "dupack" => Ok(LossDetection::DupAck),
+            "rack" => Ok(LossDetection::Rack),
+            _ => Err(ConfigError { key: "loss_detection", given: text.to_string(), hint: "dupack or rack" }),
+        }
+    }
+}
+
 /// The arithmetic of the round-trip time estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum RttEstimator {
@@ -206,6 +227,11 @@ pub struct Config {
     pub reno_friendliness: RenoFriendliness,
     /// Of SACK; all others with selective acknowledgements recover by RFC 6675.
     pub sack_recovery: SackRecovery,
+    /// Of flavours with selective acknowledgements; RACK-TLP has its own recovery in place of RFC 6675's and Sack1's.
+    pub loss_detection: LossDetection,
+    /// Whether a mark reduces the window by less than a loss does, in congestion avoidance: to 0.8 of it, of CUBIC to 0.85 (RFC 8511, ABE).
+    /// DCTCP and Prague have their own answer to marks, and BBR none.
+    pub abe: bool,
     pub rtt_estimator: RttEstimator,
     /// Whether duplicate ACKs of data that were sent before the last reduction begin no fast retransmit ([RFC 6582 sec 3.2 step 2], ns-2's
     /// `bugFix_`). 4.4BSD has no such rule. Flavours with selective acknowledgements always keep it [RFC 6675 sec 5.1].
@@ -238,6 +264,8 @@ impl Default for Config {
             byte_counting: true,
             reno_friendliness: RenoFriendliness::Rfc9438,
             sack_recovery: SackRecovery::Rfc6675,
+            loss_detection: LossDetection::DupAck,
+            abe: false,
             rtt_estimator: RttEstimator::Rfc6298,
             avoid_multiple_fast_retransmits: true,
             hold_ssthresh: true,
@@ -278,7 +306,16 @@ impl Config {
         if self.delayed_ack && (self.delayed_ack_timeout == 0 || self.delayed_ack_timeout > 500_000_000) {
             return error("delayed_ack_timeout", self.delayed_ack_timeout, "give 1 ns to 500 ms [RFC 5681 sec 4.2]");
         }
+        if self.uses_rack() && (!self.flavour.uses_sack() || self.flavour == Flavour::Sack && self.sack_recovery == SackRecovery::Sack1) {
+            let hint = "give dupack: RACK needs selective acknowledgements (sack, cubic, dctcp, prague, bbr) without sack_recovery = sack1";
+            return Err(ConfigError { key: "loss_detection", given: "rack".to_string(), hint });
+        }
         Ok(())
+    }
+
+    /// Whether losses are found by time (RFC 8985).
+    pub fn uses_rack(&self) -> bool {
+        self.loss_detection == LossDetection::Rack
     }
 
     /// What packets of new data say of ECN.
@@ -343,6 +380,8 @@ mod tests {
             (Config { max_rto: 1, ..ok.clone() }, "max_rto"),
             (Config { timer_granularity: 0, ..ok.clone() }, "timer_granularity"),
             (Config { delayed_ack_timeout: 500_000_001, ..ok.clone() }, "delayed_ack_timeout"),
+            (Config { loss_detection: LossDetection::Rack, flavour: Flavour::NewReno, ..ok.clone() }, "loss_detection"),
+            (Config { loss_detection: LossDetection::Rack, sack_recovery: SackRecovery::Sack1, ..ok.clone() }, "loss_detection"),
         ];
         for (config, key) in bad {
             assert_eq!(config.validate().map_err(|e| e.key), Err(key));

@@ -16,10 +16,11 @@
 //! | `congestion/dctcp.rs` | RFC 8257, with the loss recovery of `sack.rs` |
 //! | `congestion/prague.rs` | draft-briscoe-iccrg-prague-congestion-control-04, with the loss recovery of `sack.rs` |
 //! | `congestion/bbr.rs` | draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1), with the loss recovery of `sack.rs` |
+//! | `rack.rs`, `tlp.rs`, `sender/rack_tlp.rs` | RFC 8985 (losses by time, tail loss probes), in place of RFC 6675 |
 //! | `delivery.rs` | draft-cheng-iccrg-delivery-rate-estimation-00 |
 //! | `rtt.rs` | RFC 6298, with timestamps [RFC 7323 sec G]; Jacobson 1988 |
 //! | `ts_recent.rs` | RFC 7323 (which timestamp to echo; PAWS) |
-//! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 9768 (a count of marks), RFC 7323 (options) |
+//! | `sender.rs`, `receiver.rs`, `wire.rs` | RFC 9293, RFC 3042 (limited transmit), RFC 3168 (ECN), RFC 9768 (a count of marks), RFC 7323 (options), RFC 2883 (D-SACK) |
 //!
 //! Stream positions are 64-bit offsets inside (0 is the SYN, data start at 1) and 32-bit sequence numbers outside, so
 //! wrapping is handled in one place, [`seq`]. Payload bytes are not stored: a segment says how many it carries.
@@ -50,6 +51,7 @@ mod congestion;
 mod delivery;
 mod ftp;
 mod pacing;
+mod rack;
 mod ranges;
 mod receiver;
 mod rtt;
@@ -57,10 +59,11 @@ mod scoreboard;
 mod segment;
 mod sender;
 pub mod seq;
+mod tlp;
 mod ts_recent;
 pub mod wire;
 
-pub use config::{Config, ConfigError, Flavour, ReductionBase, RenoFriendliness, RttEstimator, SackRecovery};
+pub use config::{Config, ConfigError, Flavour, LossDetection, ReductionBase, RenoFriendliness, RttEstimator, SackRecovery};
 pub use ftp::Ftp;
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps, Transmit};

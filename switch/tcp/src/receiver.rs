@@ -1,5 +1,5 @@
-//! The receiving end: reassembly, acknowledgements now or delayed [RFC 5681 sec 4.2], SACK blocks (RFC 2018), ECN echo (RFC 3168, and
-//! DCTCP's of each mark, [RFC 8257 sec 3.2]; a count of marks, RFC 9768).
+//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018, RFC 2883), ECN echo (RFC 3168, and
+//! DCTCP's of each mark, RFC 8257 section 3.2; a count of marks, RFC 9768).
 //!
 //! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
 //! does not close its own direction.
@@ -45,6 +45,8 @@ pub struct Receiver {
     fin_at: Option<u64>,
     /// Whether `next` is past it.
     finished: bool,
+    /// What the latest segment brought twice, until an ACK reports it (RFC 2883); never, where losses are found by duplicate ACKs.
+    duplicate: Option<(u64, u64)>,
     ts_recent: TsRecent,
     echo_congestion: bool,
     /// Packets that arrived with a mark, from 5 on (r.cep of [RFC 9768 sec 3.2.1]).
@@ -74,6 +76,7 @@ impl Receiver {
             timer: None,
             fin_at: None,
             finished: false,
+            duplicate: None,
             ts_recent: TsRecent::default(),
             echo_congestion: false,
             marks: INITIAL_MARKS,
@@ -125,8 +128,13 @@ impl Receiver {
         if let Some(ts) = segment.timestamps.filter(|_| in_window && start <= self.last_ack_sent) {
             self.ts_recent.store(now, ts.value);
         }
+        if self.config.uses_rack() {
+            self.duplicate = self.first_duplicate(start, end + u64::from(fin));
+        }
         let before = self.next;
         let had_gap = !self.out_of_order.is_empty();
+        // a FIN behind a gap is reported, too: it may be the loss probe
+        let end = if self.config.uses_rack() { end + u64::from(fin) } else { end };
         if start <= self.next {
             self.next = self.next.max(end);
             if had_gap {
@@ -145,15 +153,21 @@ impl Receiver {
         if start < before && !in_order {
             self.stats.duplicates += 1;
         }
-        let finished = !self.finished && self.fin_at == Some(self.next);
+        let finished = !self.finished && self.fin_at.is_some_and(|at| self.next >= at);
         if finished {
             // the FIN takes one sequence number
-            self.next += 1;
+            self.next = self.next.max(self.fin_at.map_or(0, |at| at + 1));
             self.finished = true;
         }
         self.unacknowledged += u32::from(in_order);
-        // [RFC 5681 sec 4.2]: at once when out of order, when a gap is filled, and for every second segment
-        let at_once = !self.config.delayed_ack || mark_changed || !in_order || had_gap || finished || self.unacknowledged >= 2;
+        // RFC 5681 section 4.2: at once when out of order, when a gap is filled, and for every second segment
+        let at_once = !self.config.delayed_ack
+            || mark_changed
+            || !in_order
+            || had_gap
+            || finished
+            || self.duplicate.is_some()
+            || self.unacknowledged >= 2;
         if at_once {
             self.acknowledge(now, out);
         } else if self.timer.is_none() {
@@ -257,9 +271,23 @@ impl Receiver {
         self.recent[0] = start;
     }
 
-    /// [RFC 2018 sec 4]: the block of the latest arrival first, then those reported before it.
+    /// The first contiguous part of `start..end` that was here before [RFC 2883 sec 4].
+    fn first_duplicate(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        if start < self.next {
+            return Some((start, end.min(self.next)));
+        }
+        let ranges = self.out_of_order.as_slice();
+        let &(left, right) = ranges.get(ranges.partition_point(|range| range.1 <= start))?;
+        (left < end).then_some((left.max(start), right.min(end)))
+    }
+
+    /// RFC 2018 section 4: the block of the latest arrival first, then those reported before it. A duplicate comes before all [RFC 2883 sec 4].
     fn sack_blocks(&mut self, irs: u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        if let Some((left, right)) = self.duplicate.take() {
+            blocks.push(seq::to_wire(irs, left), seq::to_wire(irs, right));
+        }
+        let duplicates = blocks.as_slice().len();
         if self.out_of_order.is_empty() {
             self.recent_len = 0;
             return blocks;
@@ -271,7 +299,7 @@ impl Receiver {
         for &at in &self.recent[..self.recent_len] {
             let Some((left, right)) = self.out_of_order.containing(at) else { continue };
             let block = (seq::to_wire(irs, left), seq::to_wire(irs, right));
-            if !blocks.as_slice().contains(&block) && blocks.as_slice().len() < most {
+            if !blocks.as_slice()[duplicates..].contains(&block) && blocks.as_slice().len() < most {
                 blocks.push(block.0, block.1);
             }
         }

@@ -1,5 +1,7 @@
 //! The sending end: RFC 9293's state machine for one direction, the retransmission timer, and what may be sent when.
 
+mod rack_tlp;
+
 use crate::congestion::{Control, Core, Delivered};
 use crate::delivery::Delivery;
 use crate::pacing::Pacer;
@@ -131,6 +133,9 @@ impl Sender {
     fn establish(&mut self, now: Nanos, rtt: Option<Nanos>) {
         self.state = State::Established;
         self.control.on_established(&self.core, now, rtt);
+        if let (Some(rack), Some(rtt)) = (&mut self.core.rack, rtt) {
+            rack.on_established(now, rtt);
+        }
         self.pacer.set_rate(self.control.pacing_rate(&self.core));
     }
 
@@ -155,16 +160,14 @@ impl Sender {
 
     /// When [`Sender::on_timer`] is to be called. It moves with every ACK: a caller may keep an old event and ask again when it fires.
     pub fn next_timer(&self) -> Option<Nanos> {
-        [self.timer, self.pacing_timer].into_iter().flatten().min()
+        [self.main_timer(), self.pacing_timer].into_iter().flatten().min()
     }
 
     /// A segment came from the receiver. What is none of this connection's business is ignored.
     pub fn on_segment(&mut self, now: Nanos, segment: &Segment, out: &mut Vec<Transmit>) {
         if segment.flags.has(Flags::RST) {
             if self.state != State::Closed {
-                self.state = State::Done;
-                self.timer = None;
-                self.pacing_timer = None;
+                self.finish();
             }
             return;
         }
@@ -253,7 +256,7 @@ impl Sender {
             self.core.cwnd_limited = false;
         }
         let newly_sacked = self.take_sack(now, segment, ack);
-        let moved = ack > self.core.una;
+        let (moved, recovering) = (ack > self.core.una, self.core.is_recovering());
         if moved {
             self.on_new_ack(now, ack, segment.timestamps);
             if self.state == State::Done {
@@ -266,7 +269,9 @@ impl Sender {
         } else {
             !moved && segment.payload_len == 0 && !segment.flags.has(Flags::FIN) && !window_changed
         };
-        if duplicate && self.core.flight_size() > 0 {
+        if self.core.rack.is_some() {
+            self.detect_losses(now, segment, moved, recovering);
+        } else if duplicate && self.core.flight_size() > 0 {
             self.core.dup_acks = self.core.dup_acks.saturating_add(1);
             self.control.on_dup_ack(&mut self.core);
         }
@@ -293,7 +298,10 @@ impl Sender {
             *count += new;
             new
         });
-        let lost = self.core.board.lost_above(prior_lost.max(self.core.una));
+        let lost = match &mut self.core.rack {
+            Some(rack) => rack.take_newly_lost(),
+            None => self.core.board.lost_above(prior_lost.max(self.core.una)),
+        };
         self.control.on_delivered(&mut self.core, now, &Delivered { sample, marks, lost, prior_in_flight });
         if self.control.holds_back() {
             delivery.set_app_limited(self.core.in_flight());
@@ -316,6 +324,9 @@ impl Sender {
             let (Some(left), Some(right)) = edges else { continue };
             // below the ACK: a D-SACK (RFC 2883) or an old block
             if left >= ack && left < right && right <= self.core.max_sent {
+                if let Some(rack) = &mut self.core.rack {
+                    rack.on_block(&self.core.board, left, right);
+                }
                 let new = self.core.board.sack(left, right);
                 if let Some(delivery) = self.delivery.as_mut().filter(|_| new > 0) {
                     delivery.on_sacked(now, left, right);
@@ -355,12 +366,20 @@ impl Sender {
             // After an echo to a window of one segment the timer runs on, also while there is nothing to send.
             self.timer = self.waits_for_timer.then(|| now + self.rtt.rto());
             if self.closed && ack == self.end() {
-                self.state = State::Done;
-                self.timer = None;
-                self.pacing_timer = None;
+                self.finish();
             }
         } else if !self.core.keep_timer {
             self.timer = Some(now + self.rtt.rto());
+        }
+    }
+
+    /// All is acknowledged, or the peer has reset the connection.
+    fn finish(&mut self) {
+        self.state = State::Done;
+        self.timer = None;
+        self.pacing_timer = None;
+        if let Some(rack) = &mut self.core.rack {
+            rack.stop_timers();
         }
     }
 
@@ -385,10 +404,13 @@ impl Sender {
 
     /// The timer ran out; nothing happens before [`Sender::next_timer`].
     pub fn on_timer(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
-        if self.timer.is_none_or(|at| at > now) {
+        if self.main_timer().is_none_or(|at| at > now) {
             if self.pacing_timer.is_some_and(|at| at <= now) {
                 self.send(now, out);
             }
+            return;
+        }
+        if self.on_rack_timer(now, out) {
             return;
         }
         self.timer = None;
@@ -412,14 +434,16 @@ impl Sender {
         }
         self.core.stats.timeouts += 1;
         self.core.cwnd = self.core.mss;
-        self.core.nxt = self.core.una;
         self.core.recover = self.core.max_sent;
         self.core.cwr_due = true;
         self.core.in_recovery = false;
         self.core.dup_acks = 0;
         self.core.limited_sent = 0;
-        self.core.retransmit_first = false;
-        self.core.board.clear(self.core.una);
+        if !self.mark_lost_at_timeout(now) {
+            self.core.nxt = self.core.una;
+            self.core.retransmit_first = false;
+            self.core.board.clear(self.core.una);
+        }
         self.pacer.release();
         self.timing = None;
         // [RFC 6298 sec 5 step 5.4 to 5.6]
@@ -432,7 +456,7 @@ impl Sender {
         if self.core.una < self.end() {
             self.core.nxt = self.core.una;
             self.transmit(self.core.una, 1, now, out);
-            self.core.nxt = self.core.una + 1;
+            self.core.nxt = if self.core.rack.is_some() { self.core.max_sent } else { self.core.una + 1 };
         }
     }
 
@@ -446,17 +470,20 @@ impl Sender {
         self.pacing_timer = None;
         self.restart_after_idle(now);
         if std::mem::take(&mut self.core.retransmit_first) && self.core.una < self.core.max_sent {
-            let len = self.core.mss.min(self.core.max_sent - self.core.una);
-            let una = self.core.una;
-            self.core.board.first_retransmitted(una + len);
-            self.transmit(una, len, now, out);
-            self.core.nxt = self.core.nxt.max(una + len);
-            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and [RFC 6675 sec 6]
+            let lost = self.core.rack.as_mut().and_then(|rack| rack.next_lost());
+            let (start, end) = lost.unwrap_or((self.core.una, self.core.max_sent));
+            let len = self.core.mss.min(end - start);
+            self.core.board.first_retransmitted(start + len);
+            self.transmit(start, len, now, out);
+            self.core.nxt = self.core.nxt.max(start + len);
+            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and RFC 6675 section 6
             if !self.core.keep_timer {
                 self.timer = Some(now + self.rtt.rto());
             }
         }
-        if self.core.in_recovery && self.config.flavour.uses_sack() {
+        if self.core.rack.is_some() {
+            self.send_by_rack(now, out);
+        } else if self.core.in_recovery && self.config.flavour.uses_sack() {
             self.send_by_pipe(now, out);
         } else {
             self.send_by_window(now, out);
@@ -466,6 +493,9 @@ impl Sender {
             self.timer = Some(now + self.rtt.rto());
         }
         self.note_application_limit();
+        if self.core.rack.is_some() {
+            self.schedule_probe(now);
+        }
     }
 
     /// A window that no data have used for more than an RTO is RW = min(IW, cwnd) when they begin again [RFC 5681 sec 4.1].
@@ -482,7 +512,10 @@ impl Sender {
         let end = self.end();
         let Some(delivery) = &mut self.delivery else { return };
         let core = &self.core;
-        let all_sent_again = core.board.high_rxt >= core.board.lost_end() || core.board.lost_above(core.una) == 0;
+        let all_sent_again = match &core.rack {
+            Some(rack) => rack.lost() == 0,
+            None => core.board.high_rxt >= core.board.lost_end() || core.board.lost_above(core.una) == 0,
+        };
         if end - core.nxt < core.mss && self.pacing_timer.is_none() && all_sent_again && core.in_flight() < core.cwnd {
             delivery.set_app_limited(core.in_flight());
         }
@@ -620,6 +653,9 @@ impl Sender {
                 self.control.on_restart_from_idle();
             }
             delivery.on_sent(now, start, stop, idle);
+        }
+        if let Some(rack) = &mut self.core.rack {
+            rack.on_sent(now, start, stop);
         }
         self.core.max_sent = self.core.max_sent.max(stop);
         // [RFC 6298 sec 5 step 5.1]

@@ -2,7 +2,7 @@
 
 mod bench;
 
-use bench::{config, in_flight, in_flight_with, MS, MSS};
+use bench::{config, in_flight, in_flight_with, Bench, MS, MSS};
 use fairlane_tcp::{Config, Ecn, Flags, Flavour, Nanos, Receiver, Segment, Sender, Transmit};
 
 /// A round trip of 100 ms without a queue. The first transmission of a segment may be lost or marked.
@@ -204,5 +204,133 @@ fn rfc_8257_3_6_dctcps_handshake_is_ecn_capable() {
         if flavour != Flavour::Prague {
             assert!(!back.last().unwrap().segment.flags.has(Flags::ECE), "{flavour:?}: a mark on the SYN is ignored");
         }
+    }
+}
+
+/// A sender in congestion avoidance with so many segments in flight.
+fn with_abe(flavour: Flavour, window: u64, initial_ssthresh: Option<u64>) -> Bench {
+    let config = Config { ecn: true, abe: true, initial_window_segments: window as u32, initial_ssthresh, ..config(flavour) };
+    let mut bench = Bench::new(config);
+    bench.open();
+    bench.now = 100 * MS;
+    bench
+}
+
+fn echo(bench: &mut Bench, n: u64) {
+    let flags = Flags::ACK.with(Flags::ECE);
+    // as bench's ACKs say
+    let segment = Segment { ack: (1 + n * MSS) as u32, flags, window: 1 << 15, ..Segment::default() };
+    bench.sender.on_segment(bench.now, &segment, &mut bench.out);
+    bench.out.clear();
+}
+
+const STANDARD: [Flavour; 4] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, Flavour::Sack];
+
+#[test]
+fn rfc_8511_3_a_mark_leaves_four_fifths_and_a_loss_a_half() {
+    for flavour in STANDARD {
+        let mut bench = with_abe(flavour, 20, Some(2 * MSS));
+        echo(&mut bench, 1);
+        assert_eq!((bench.sender.ssthresh(), bench.cwnd()), (16 * MSS, 16 * MSS), "{flavour:?}: 0.8 FlightSize");
+        let mut bench = with_abe(flavour, 20, Some(2 * MSS));
+        for right in 2..5 {
+            bench.ack_sack(0, &[(1, right)]);
+        }
+        assert_eq!((bench.sender.stats().fast_retransmits, bench.sender.ssthresh()), (1, 10 * MSS), "{flavour:?}");
+        let mut bench = with_abe(flavour, 20, Some(2 * MSS));
+        bench.fire_timer();
+        assert_eq!(bench.sender.ssthresh(), 10 * MSS, "{flavour:?}");
+    }
+}
+
+/// By hand: K = cbrt(200 * 0.15 / 0.4) = 4.217 s, and W_est has 170 + 42 * 9 / 17 = 192 segments then.
+#[test]
+fn rfc_8511_3_1_cubic_leaves_85_per_cent() {
+    let mut bench = with_abe(Flavour::Cubic, 200, Some(2 * MSS));
+    echo(&mut bench, 1);
+    assert_eq!((bench.sender.ssthresh(), bench.cwnd()), (170 * MSS, 170 * MSS));
+    let (mut acked, mut at_k, mut start) = (200, 0, None);
+    bench.ack(acked);
+    for _ in 0..50 {
+        bench.now += 100 * MS;
+        for _ in 0..bench.cwnd() / MSS {
+            acked += 1;
+            bench.ack(acked);
+        }
+        let start = *start.get_or_insert(bench.now);
+        if (bench.now - start) / MS <= 4_200 {
+            at_k = bench.cwnd();
+        }
+    }
+    assert!((197 * MSS..=201 * MSS).contains(&at_k), "W_cubic(K) = W_max = 200, not {at_k}");
+    let mut bench = with_abe(Flavour::Cubic, 200, Some(2 * MSS));
+    bench.ack_sack(0, &[(1, 4)]);
+    assert_eq!(bench.sender.ssthresh(), 140 * MSS, "a loss: 0.7");
+}
+
+#[test]
+fn rfc_8511_3_1_small_windows_follow_rfc_3168() {
+    for flavour in STANDARD {
+        let mut bench = with_abe(flavour, 2, Some(2 * MSS));
+        bench.ack(1);
+        assert_eq!((bench.cwnd(), bench.sender.flight_size()), (2500, 2 * MSS), "{flavour:?}");
+        echo(&mut bench, 2);
+        assert_eq!((bench.sender.ssthresh(), bench.cwnd()), (2 * MSS, 1600), "{flavour:?}: 0.8 of two segments, ssthresh not below two");
+    }
+}
+
+#[test]
+fn rfc_8511_4_not_in_slow_start() {
+    for (flavour, window) in STANDARD.into_iter().map(|flavour| (flavour, 10)).chain([(Flavour::Cubic, 14)]) {
+        let mut bench = with_abe(flavour, 20, None);
+        echo(&mut bench, 1);
+        assert_eq!(bench.cwnd(), window * MSS, "{flavour:?}: cwnd <= ssthresh, as a loss");
+    }
+}
+
+#[test]
+fn rfc_8511_4_2_once_in_a_round_trip_whether_marks_or_losses() {
+    for flavour in STANDARD {
+        let mut bench = with_abe(flavour, 20, Some(2 * MSS));
+        for n in 1..=4 {
+            echo(&mut bench, n);
+        }
+        assert_eq!((bench.cwnd(), bench.sender.stats().ecn_reductions), (16 * MSS, 1), "{flavour:?}");
+        for right in 6..9 {
+            bench.ack_sack(4, &[(5, right)]);
+        }
+        assert_eq!(
+            (bench.sender.stats().fast_retransmits, bench.sender.ssthresh()),
+            (1, 16 * MSS),
+            "{flavour:?}: a loss of the same window"
+        );
+
+        let mut bench = with_abe(flavour, 20, Some(2 * MSS));
+        echo(&mut bench, 1);
+        for n in 5..=20 {
+            bench.ack(n);
+        }
+        let flight = bench.sender.flight_size();
+        echo(&mut bench, 21);
+        assert_eq!((bench.sender.ssthresh(), bench.sender.stats().ecn_reductions), (flight * 4 / 5, 2), "{flavour:?}: the next one");
+    }
+}
+
+#[test]
+fn rfc_8511_5_without_marks_nothing_changes() {
+    let marked: Vec<u64> = (0..200).filter(|n| n % 17 == 3).collect();
+    for (flavour, marked) in CLASSIC.map(|flavour| (flavour, vec![])).into_iter().chain([
+        (Flavour::Dctcp, marked.clone()),
+        (Flavour::Prague, marked.clone()),
+        (Flavour::Bbr, marked),
+    ]) {
+        let [off, on] = [false, true].map(|abe| {
+            let mut path = Path::new(Config { abe, ..in_avoidance(flavour) }, &[7, 31, 32], &marked);
+            for _ in 0..30 {
+                path.round();
+            }
+            (path.sent, path.sender.cwnd(), path.sender.ssthresh(), path.sender.stats())
+        });
+        assert_eq!(off, on, "{flavour:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! A link that loses and reorders at random: whatever it does, every byte arrives in order and no connection stalls; windows
 //! keep their bounds.
 
-use fairlane_tcp::{wire, Config, Flavour, Nanos, Receiver, ReductionBase, RttEstimator, SackRecovery, Segment, Sender, Transmit};
+use fairlane_tcp::{
+    wire, Config, Flavour, LossDetection, Nanos, Receiver, ReductionBase, RttEstimator, SackRecovery, Segment, Sender, Transmit,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -92,14 +94,14 @@ fn transfer(config: &Config, iss: u32, bytes: u64, mut link: Link) -> (Sender, R
 
 fn configs() -> impl Strategy<Value = Config> {
     let flags = any::<(bool, bool, bool, bool, bool)>();
-    (0..Flavour::ALL.len(), 1u32..1500, 1u32..12, 2u64..100, flags, any::<(bool, bool, bool, bool, bool)>()).prop_map(
+    (0..Flavour::ALL.len(), 1u32..1500, 1u32..12, 2u64..100, flags, any::<(bool, bool, bool, bool, bool, bool)>()).prop_map(
         |(
             flavour,
             mss,
             iw,
             window,
             (delayed_ack, limited_transmit, timestamps, ecn, handshake),
-            (base, sack1, ticks, guard, hold_ssthresh),
+            (base, sack1, ticks, guard, hold_ssthresh, rack),
         )| Config {
             flavour: Flavour::ALL[flavour],
             mss,
@@ -111,14 +113,9 @@ fn configs() -> impl Strategy<Value = Config> {
             timestamps,
             ecn,
             handshake,
-            sack_recovery: if sack1 { SackRecovery::Sack1 } else { SackRecovery::Rfc6675 },
-            rtt_estimator: if ticks {
-                RttEstimator::Ticks
-            } else if guard {
-                RttEstimator::Linux
-            } else {
-                RttEstimator::Rfc6298
-            },
+            loss_detection: if rack && Flavour::ALL[flavour].uses_sack() { LossDetection::Rack } else { LossDetection::DupAck },
+            sack_recovery: if sack1 && !rack { SackRecovery::Sack1 } else { SackRecovery::Rfc6675 },
+            rtt_estimator: if ticks { RttEstimator::Ticks } else { RttEstimator::Rfc6298 },
             avoid_multiple_fast_retransmits: guard,
             hold_ssthresh,
             reduction_base: if base { ReductionBase::FlightSize } else { ReductionBase::Window },

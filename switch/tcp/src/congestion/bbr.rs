@@ -343,12 +343,12 @@ impl Bbr {
         self.prior_cwnd = if undisturbed { core.cwnd } else { self.prior_cwnd.max(core.cwnd) };
     }
 
-    /// A duplicate ACK; the window of a recovery that it begins is [`Bbr::follow_recovery`]'s.
-    pub fn on_dup_ack(&mut self, core: &mut Core) {
+    /// A recovery begins; its window is [`Bbr::follow_recovery`]'s. Another loss in it changes nothing.
+    pub fn enter_recovery(&mut self, core: &mut Core) {
         let (cwnd, ssthresh, was) = (core.cwnd, core.ssthresh, core.in_recovery);
-        sack::on_dup_ack(core, |_| ssthresh);
+        sack::enter_recovery(core, |_| ssthresh);
         core.cwnd = cwnd;
-        if core.in_recovery && !was {
+        if !was {
             self.save_cwnd(core);
             self.recovery = Recovery::Fast;
             // until what is in flight is known, after the ACK
@@ -620,7 +620,7 @@ mod tests {
         }
         core.board.update_lost(1000);
         core.dup_acks = 3;
-        bbr.on_dup_ack(&mut core);
+        bbr.enter_recovery(&mut core);
         assert!(core.in_recovery);
         let ack = |delivered, prior, lost| Delivered {
             sample: Sample { newly_delivered: delivered, delivered: una + 3000, prior_delivered: Some(prior), ..Sample::default() },

@@ -6,7 +6,9 @@ use super::Core;
 use crate::{Nanos, RenoFriendliness};
 
 /// Multiplicative decrease factor (section 4.6).
-const BETA: f64 = 0.7;
+pub(super) const BETA: f64 = 0.7;
+/// The same at a mark, with ABE (beta_ecn, [RFC 8511 sec 3.1]).
+pub(super) const BETA_ECN: f64 = 0.85;
 /// Segments per cubic second (section 5.1).
 const C: f64 = 0.4;
 /// The increase that makes an AIMD flow with `BETA` as aggressive as Reno (section 4.3).
@@ -46,17 +48,17 @@ impl Cubic {
         if core.is_reduced() {
             return core.ssthresh;
         }
-        self.reduced(core).max(2 * core.mss)
+        self.reduced(core, BETA).max(2 * core.mss)
     }
 
-    /// The same without its lower bound, which a mark does not have.
-    pub fn reduced(&mut self, core: &Core) -> u64 {
+    /// The same by the factor `beta`, without its lower bound, which a mark does not have.
+    pub fn reduced(&mut self, core: &Core, beta: f64) -> u64 {
         let cwnd = core.cwnd as f64 / core.mss as f64;
         // fast convergence: the saturation point is falling, so leave room to others
-        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
         self.epoch = None;
-        (core.reduction_base() as f64 * BETA) as u64
+        (core.reduction_base() as f64 * beta) as u64
     }
 
     /// The threshold after a timeout. Congestion avoidance then begins at the plateau: K is 0, and W_max the window at its beginning
@@ -128,5 +130,26 @@ impl Cubic {
         let octets = (next - cwnd) * mss + epoch.carry;
         core.cwnd = (core.cwnd + octets as u64).min(core.max_window);
         epoch.carry = octets - (octets as u64) as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Flavour};
+
+    /// Fast convergence by the factor of the reduction: half-way between the window and what the reduction leaves of it.
+    #[test]
+    fn the_plateau_after_a_mark_is_of_its_own_factor() {
+        for (beta, w_max) in [(BETA, 68.0), (BETA_ECN, 74.0)] {
+            let mut core = Core::new(&Config { flavour: Flavour::Cubic, mss: 1000, ..Config::default() });
+            let mut cubic = Cubic::new(RenoFriendliness::Rfc9438);
+            core.cwnd = 100_000;
+            cubic.reduced(&core, beta);
+            assert_eq!(cubic.w_max, 100.0);
+            core.cwnd = 80_000;
+            cubic.reduced(&core, beta);
+            assert!((cubic.w_max - w_max).abs() < 1e-9, "{}", cubic.w_max);
+        }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod sack1;
 pub(crate) mod tahoe;
 
 use crate::delivery::Sample;
+use crate::rack::Rack;
 use crate::scoreboard::Scoreboard;
 use crate::{Config, Flavour, Nanos, ReductionBase, SackRecovery, SenderStats};
 use bbr::Bbr;
@@ -24,6 +25,9 @@ use prague::Prague;
 
 /// Duplicate ACKs that make a fast retransmit [RFC 5681 sec 3.2].
 pub(crate) const DUP_THRESH: u32 = 3;
+
+/// Per cent of the window that a mark leaves, with ABE (beta_ecn, [RFC 8511 sec 3.1]).
+const BETA_ECN_PERCENT: u64 = 80;
 
 /// Windows and stream positions of a sender. Positions are stream offsets: `una` is SND.UNA, `nxt` SND.NXT.
 #[derive(Clone, Debug)]
@@ -53,6 +57,10 @@ pub(crate) struct Core {
     /// Octets that limited transmit sent since the last ACK of new data; no part of FlightSize [RFC 5681 sec 3.2 step 2].
     pub limited_sent: u64,
     pub board: Scoreboard,
+    /// Of a sender that finds losses by time (RFC 8985).
+    pub rack: Option<Box<Rack>>,
+    /// A timeout's recovery: not all is acknowledged that was sent before it. RACK alone asks.
+    pub after_timeout: bool,
     /// Octets in the network, as Sack1 counts them in recovery; RFC 6675 takes them from the scoreboard.
     pub pipe: u64,
     /// Set by a flavour: send the segment at `una` again now.
@@ -64,6 +72,7 @@ pub(crate) struct Core {
     pub cwnd_limited: bool,
     pub reduction_base: ReductionBase,
     pub byte_counting: bool,
+    pub abe: bool,
     pub avoid_multiple_fast_retransmits: bool,
     pub stats: SenderStats,
 }
@@ -88,12 +97,15 @@ impl Core {
             cwr_due: false,
             limited_sent: 0,
             board: Scoreboard::new(),
+            rack: config.uses_rack().then(|| Box::new(Rack::new())),
+            after_timeout: false,
             pipe: 0,
             retransmit_first: false,
             keep_timer: false,
             cwnd_limited: false,
             reduction_base: config.reduction_base,
             byte_counting: config.byte_counting,
+            abe: config.abe,
             avoid_multiple_fast_retransmits: config.avoid_multiple_fast_retransmits || config.flavour.uses_sack(),
             stats: SenderStats::default(),
         };
@@ -114,7 +126,9 @@ impl Core {
     /// Octets in the network: sent, neither arrived nor lost, and retransmissions ([RFC 6675 sec 4]; after a timeout all counts as lost
     /// that is not sent again).
     pub fn in_flight(&self) -> u64 {
-        if self.nxt < self.max_sent {
+        if let Some(rack) = &self.rack {
+            rack.in_flight()
+        } else if self.nxt < self.max_sent {
             (self.nxt - self.una).saturating_sub(self.board.sacked_below(self.nxt))
         } else {
             self.board.pipe(self.una, self.max_sent)
@@ -130,9 +144,17 @@ impl Core {
         // In recovery duplicate ACKs inflate both; what they add is no part of the window. RFC 5681 allows less than equation (4).
         if self.in_recovery {
             base.min(self.ssthresh)
+        } else if self.after_timeout {
+            // slow start has not brought the window back
+            base.min(self.cwnd)
         } else {
             base
         }
+    }
+
+    /// In fast recovery, or in one after a timeout that RACK follows.
+    pub fn is_recovering(&self) -> bool {
+        self.in_recovery || self.after_timeout
     }
 
     /// Whether what is acknowledged next belongs to a window for which an ECN echo has made the reduction.
@@ -147,6 +169,11 @@ impl Core {
             return self.ssthresh;
         }
         self.halved().max(2 * self.mss)
+    }
+
+    /// Whether a mark reduces by less than a loss: with ABE, and in congestion avoidance [RFC 8511 sec 4].
+    pub fn backs_off_less(&self) -> bool {
+        self.abe && self.cwnd > self.ssthresh
     }
 
     /// The same without its lower bound.
@@ -259,11 +286,19 @@ impl Control {
             Control::Tahoe => tahoe::on_dup_ack(core),
             Control::Reno => reno::on_dup_ack(core),
             Control::NewReno(state) => newreno::on_dup_ack(state, core),
-            Control::Sack | Control::Dctcp(_) => sack::on_dup_ack(core, |core| core.half()),
             Control::Sack1 => sack1::on_dup_ack(core),
-            Control::Cubic(cubic) => sack::on_dup_ack(core, |core| cubic.reduce(core)),
-            Control::Prague(prague) => sack::on_dup_ack(core, |core| prague.half(core)),
-            Control::Bbr(bbr) => bbr.on_dup_ack(core),
+            _ if sack::begins_recovery(core) => self.enter_recovery(core),
+            _ => {}
+        }
+    }
+
+    /// Fast recovery begins, or another loss is answered in it, where selective acknowledgements have shown the loss.
+    pub fn enter_recovery(&mut self, core: &mut Core) {
+        match self {
+            Control::Cubic(cubic) => sack::enter_recovery(core, |core| cubic.reduce(core)),
+            Control::Prague(prague) => sack::enter_recovery(core, |core| prague.half(core)),
+            Control::Bbr(bbr) => bbr.enter_recovery(core),
+            _ => sack::enter_recovery(core, |core| core.half()),
         }
     }
 
@@ -280,8 +315,9 @@ impl Control {
     /// The window after an ECN echo, before its lower bound.
     pub fn window_after_echo(&mut self, core: &Core) -> u64 {
         match self {
-            Control::Cubic(cubic) => cubic.reduced(core),
+            Control::Cubic(cubic) => cubic.reduced(core, if core.backs_off_less() { cubic::BETA_ECN } else { cubic::BETA }),
             Control::Dctcp(dctcp) => dctcp.reduced(core),
+            _ if core.backs_off_less() => core.reduction_base() * BETA_ECN_PERCENT / 100,
             _ => core.halved(),
         }
     }

@@ -13,16 +13,17 @@ pub(crate) fn on_new_ack(core: &mut Core, grow: impl FnOnce(&mut Core)) {
     }
 }
 
-/// `reduce` gives the new slow start threshold.
-pub(crate) fn on_dup_ack(core: &mut Core, reduce: impl FnOnce(&mut Core) -> u64) {
-    // steps (1) and (2)
-    if (core.dup_acks >= DUP_THRESH || core.board.is_lost(core.una)) && core.may_sack_recover() {
-        // step (4)
-        core.ssthresh = reduce(core);
-        core.cwnd = core.ssthresh;
-        core.begin_recovery();
-        core.in_recovery = true;
-        core.board.begin_recovery(core.una);
-        core.retransmit_first = true;
-    }
+/// Whether a duplicate ACK begins a recovery: steps (1) and (2).
+pub(crate) fn begins_recovery(core: &Core) -> bool {
+    (core.dup_acks >= DUP_THRESH || core.board.is_lost(core.una)) && core.may_sack_recover()
+}
+
+/// Step (4). `reduce` gives the new slow start threshold.
+pub(crate) fn enter_recovery(core: &mut Core, reduce: impl FnOnce(&mut Core) -> u64) {
+    core.ssthresh = reduce(core);
+    core.cwnd = core.ssthresh;
+    core.begin_recovery();
+    core.in_recovery = true;
+    core.board.begin_recovery(core.una);
+    core.retransmit_first = true;
 }
