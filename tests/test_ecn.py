@@ -85,3 +85,14 @@ def test_media_flows_answer_to_marks(kind: str, settings: tuple[str, ...]) -> No
     assert marks["marks"] >= 3 and sum(marks["drops"].values()) == 0
     assert marks["mean_queue_packets"] < 0.9 * plain["mean_queue_packets"]
     assert marks["utilisation"] > 0.7
+
+
+def test_abe_fills_a_link_whose_queue_is_kept_short() -> None:
+    """[RFC 8511 sec 4]: one flow over CoDel, a bandwidth-delay product of 200 packets. Without losses in either run."""
+    how = {"bottleneck": "20mbit", "rtt": "80ms", "queue": "codel", "ecn": True, "buffer": "4bdp", "duration_s": 40.0}
+    for kind, gain in (("tcp-sack", 0.1), ("tcp-cubic", 0.03)):
+        off, on = (fairlane.run("dumbbell", f"{kind}:1", settings=[f"{kind}.abe={abe}"], **how).bottleneck for abe in ("false", "true"))
+        assert off["marks"] > 0 and on["marks"] > 0 and sum(off["drops"].values()) == sum(on["drops"].values()) == 0
+        assert on["utilisation"] > off["utilisation"] + gain, kind
+        # CoDel's target of 5 ms is 12 packets
+        assert on["mean_queue_packets"] < 12, kind
