@@ -155,7 +155,7 @@ class TcpSettings:
     reno_friendliness: Literal["rfc9438", "linux26"] | None = None
     sack_recovery: Literal["rfc6675", "sack1"] | None = None
     loss_detection: Literal["dupack", "rack"] | None = None
-    rtt_estimator: Literal["rfc6298", "ticks"] | None = None
+    rtt_estimator: Literal["linux", "rfc6298", "ticks"] = "linux"
     avoid_multiple_fast_retransmits: bool | None = None
     hold_ssthresh: bool | None = None
     sending_jitter_s: float = 0.0

@@ -1,7 +1,7 @@
 //! RACK, loss detection by time [RFC 8985 sec 6]: a segment is lost when one that was sent later has arrived, and a round trip and a reordering
 //! window have passed since it was sent. Retransmissions count as any other transmission.
 //!
-//! Segments are kept one by one, by sequence, and their last transmissions in the order of time, as [RFC 8985 sec 6.2] step 5 advises: an ACK
+//! Segments are kept one by one, by sequence, and their last transmissions in the order of time, as [RFC 8985 sec 6.2 step 5] advises: an ACK
 //! costs what it delivers and what it finds lost.
 
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ struct Delivered {
     acknowledged: bool,
 }
 
-/// The least round trip of the last while [RFC 8985 sec 6.2] step 1, by two halves of a window.
+/// The least round trip of the last while [RFC 8985 sec 6.2 step 1], by two halves of a window.
 #[derive(Clone, Debug, Default)]
 struct MinRtt {
     before: Option<Nanos>,

@@ -1,5 +1,5 @@
-//! The receiving end: reassembly, acknowledgements now or delayed (RFC 5681 section 4.2), SACK blocks (RFC 2018, RFC 2883), ECN echo (RFC 3168, and
-//! DCTCP's of each mark, RFC 8257 section 3.2; a count of marks, RFC 9768).
+//! The receiving end: reassembly, acknowledgements now or delayed [RFC 5681 sec 4.2], SACK blocks (RFC 2018, RFC 2883), ECN echo (RFC 3168, and
+//! DCTCP's of each mark, [RFC 8257 sec 3.2]; a count of marks, RFC 9768).
 //!
 //! The application reads at once, so the advertised window is always the whole buffer. The receiver sends no data and, having none,
 //! does not close its own direction.
@@ -160,7 +160,7 @@ impl Receiver {
             self.finished = true;
         }
         self.unacknowledged += u32::from(in_order);
-        // RFC 5681 section 4.2: at once when out of order, when a gap is filled, and for every second segment
+        // [RFC 5681 sec 4.2]: at once when out of order, when a gap is filled, and for every second segment
         let at_once = !self.config.delayed_ack
             || mark_changed
             || !in_order
@@ -281,7 +281,7 @@ impl Receiver {
         (left < end).then_some((left.max(start), right.min(end)))
     }
 
-    /// RFC 2018 section 4: the block of the latest arrival first, then those reported before it. A duplicate comes before all [RFC 2883 sec 4].
+    /// [RFC 2018 sec 4]: the block of the latest arrival first, then those reported before it. A duplicate comes before all [RFC 2883 sec 4].
     fn sack_blocks(&mut self, irs: u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if let Some((left, right)) = self.duplicate.take() {

@@ -476,7 +476,7 @@ impl Sender {
             self.core.board.first_retransmitted(start + len);
             self.transmit(start, len, now, out);
             self.core.nxt = self.core.nxt.max(start + len);
-            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and RFC 6675 section 6
+            // a retransmission has a whole RTO to be acknowledged in, as in ns-2 and [RFC 6675 sec 6]
             if !self.core.keep_timer {
                 self.timer = Some(now + self.rtt.rto());
             }

@@ -458,7 +458,7 @@ fn rfc_2883_4_the_first_block_reports_what_came_twice() {
     }
 }
 
-/// RFC 2883 section 4, guidelines 1 and 2: each duplicate is reported once, and at once; without RACK never.
+/// [RFC 2883 sec 4], guidelines 1 and 2: each duplicate is reported once, and at once; without RACK never.
 #[test]
 fn rfc_2883_4_a_duplicate_is_reported_once_and_only_with_rack() {
     for (loss_detection, expected) in [(LossDetection::Rack, vec![1, 0]), (LossDetection::DupAck, vec![0, 0])] {

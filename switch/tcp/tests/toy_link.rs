@@ -115,7 +115,13 @@ fn configs() -> impl Strategy<Value = Config> {
             handshake,
             loss_detection: if rack && Flavour::ALL[flavour].uses_sack() { LossDetection::Rack } else { LossDetection::DupAck },
             sack_recovery: if sack1 && !rack { SackRecovery::Sack1 } else { SackRecovery::Rfc6675 },
-            rtt_estimator: if ticks { RttEstimator::Ticks } else { RttEstimator::Rfc6298 },
+            rtt_estimator: if ticks {
+                RttEstimator::Ticks
+            } else if guard {
+                RttEstimator::Linux
+            } else {
+                RttEstimator::Rfc6298
+            },
             avoid_multiple_fast_retransmits: guard,
             hold_ssthresh,
             reduction_base: if base { ReductionBase::FlightSize } else { ReductionBase::Window },

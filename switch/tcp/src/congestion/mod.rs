@@ -339,6 +339,7 @@ impl Control {
     }
 
     /// What an ACK delivered, after all else is done for it.
+    #[inline]
     pub fn on_delivered(&mut self, core: &mut Core, now: Nanos, delivered: &Delivered) {
         match self {
             Control::Prague(prague) => prague.on_delivered(core, now, delivered),

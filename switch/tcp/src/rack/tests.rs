@@ -224,7 +224,7 @@ proptest! {
     }
 }
 
-/// [RFC 8985 sec 6.2] step 4, by hand: N rounds with a D-SACK make it (N + 1) min_RTT / 4, at most SRTT; 16 recoveries later min_RTT / 4.
+/// [RFC 8985 sec 6.2 step 4], by hand: N rounds with a D-SACK make it (N + 1) min_RTT / 4, at most SRTT; 16 recoveries later min_RTT / 4.
 #[test]
 fn the_reordering_window_grows_by_rounds_and_is_reset() {
     let (mut rack, board) = (Rack::new(), Scoreboard::new());
@@ -243,7 +243,7 @@ fn the_reordering_window_grows_by_rounds_and_is_reset() {
     assert_eq!(update(41, false, true), 25, "the sixteenth recovery");
 }
 
-/// [RFC 8985 sec 6.2] step 1: the minimum forgets what is old.
+/// [RFC 8985 sec 6.2 step 1]: the minimum forgets what is old.
 #[test]
 fn the_least_round_trip_adapts_to_a_longer_path() {
     let mut least = MinRtt::default();

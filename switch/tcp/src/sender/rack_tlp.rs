@@ -168,7 +168,7 @@ impl Sender {
     }
 
     /// Lost segments, then new data, while the window has room for them: the recovery in place of RFC 6675's [RFC 8985 sec 9.2]. A SACKed
-    /// segment has left the network, and lets another one out, as limited transmit does by [RFC 6675 sec 5] step (3).
+    /// segment has left the network, and lets another one out, as limited transmit does by [RFC 6675 sec 5 step 3].
     #[inline(never)]
     pub(super) fn send_by_rack(&mut self, now: Nanos, out: &mut Vec<Transmit>) {
         let end = self.end();
