@@ -307,6 +307,7 @@ fn sender(reduces: bool) -> RtpSender {
         cname: b"sender".to_vec(),
         layered: false,
         circuit_breaker: Some(CircuitBreaker { reduces, ..CEASE }),
+        report_interval: None,
     };
     RtpSender::new(Life { peer: 1, start: 0, stop: 100 * SECOND }, spec, Box::new(FixedRate { rate_bps: 8e6 }), None, 1)
 }

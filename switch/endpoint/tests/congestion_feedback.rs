@@ -104,6 +104,7 @@ fn run(
         ssrc: 7,
         cname: b"sender@10.0.0.1".to_vec(),
         layered: false,
+        circuit_breaker: None,
         report_interval: Some(interval),
     };
     let mut sender = RtpSender::new(life(1), spec, Box::new(Paced { heard: heard.clone(), ecn }), None, 1);
@@ -114,6 +115,7 @@ fn run(
         ssrc: 8,
         cname: b"receiver@10.0.0.2".to_vec(),
         acks: true,
+        rtcp: false,
         report_interval: Some(interval),
         media: false,
         film: false,
