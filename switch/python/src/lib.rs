@@ -71,6 +71,7 @@ impl Link {
     /// instead, Gaussian. time_shift_ns, weight: of the scheduler of a switch's port with several queues, one of them; None for both: strict priority.
     #[new]
     #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, jitter_std_ns=0, overhead_bytes=0, time_shift_ns=None, weight=None))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         rate_bps: Option<u64>,
         delay_ns: u64,
