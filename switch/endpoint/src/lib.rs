@@ -15,7 +15,7 @@
 //! | file | content |
 //! |---|---|
 //! | `algorithm.rs` | the seam to rate-adaptation algorithms |
-//! | `sender.rs`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
+//! | `sender.rs`, `sender/`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
 //! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
 //! | `ccfb.rs`, `avpf.rs`, `ecn.rs` | reports of many packets (RFC 8888): what they say, when they leave, whether the path keeps ECN |
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
