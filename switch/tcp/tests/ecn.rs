@@ -1,4 +1,5 @@
-//! ECN of a connection whose packets are lost or marked by number: sender and receiver together, by RFC 3168.
+//! ECN of the classic flavours, by RFC 3168, RFC 8257 and RFC 8511: by hand, and sender and receiver together, whose packets are lost or marked
+//! by number.
 
 mod bench;
 
@@ -65,6 +66,26 @@ const CLASSIC: [Flavour; 6] = [Flavour::Tahoe, Flavour::Reno, Flavour::NewReno, 
 
 fn in_avoidance(flavour: Flavour) -> Config {
     Config { initial_ssthresh: Some(2 * MSS), ..config(flavour) }
+}
+
+#[test]
+fn rfc_3168_6_1_2_an_echo_halves_once_per_window() {
+    let ecn = Config { ecn: true, initial_ssthresh: Some(2 * MSS), ..config(Flavour::Sack) };
+    let mut bench = Bench::new(ecn);
+    bench.sender.open(0, &mut bench.out);
+    assert!(bench.out.iter().all(|t| t.ecn == Ecn::Ect0), "ECT on new data");
+    bench.out.clear();
+    let echo = |n: u64| Segment { ack: (1 + n * MSS) as u32, flags: Flags::ACK.with(Flags::ECE), window: 8192, ..Segment::default() };
+    bench.sender.on_segment(50 * MS, &echo(1), &mut bench.out);
+    let halved = bench.sender.cwnd();
+    assert_eq!(halved / MSS, 5);
+    for n in 2..=9 {
+        bench.sender.on_segment(50 * MS, &echo(n), &mut bench.out);
+    }
+    assert_eq!(bench.sender.stats().ecn_reductions, 1);
+    assert_eq!(bench.sender.cwnd(), halved, "an ACK with ECN-Echo does not make the window larger");
+    let cwr: Vec<bool> = bench.out.iter().map(|t| t.segment.flags.has(Flags::CWR)).collect();
+    assert!(cwr[0] && !cwr[1..].contains(&true), "CWR on the first new segment only");
 }
 
 #[test]
@@ -185,6 +206,70 @@ fn rfc_3168_6_1_5_a_mark_outside_the_window_is_ignored() {
         assert!(!echoes(11, true), "{flavour:?}: beyond the window");
         assert!(echoes(3, true), "{flavour:?}: in the window, out of order");
     }
+}
+
+#[test]
+fn rfc_8257_3_5_a_mark_reduces_by_half_of_alpha_a_loss_by_half_and_both_once() {
+    let mut bench = Bench::new(Config { initial_ssthresh: Some(2 * MSS), delayed_ack: false, ..config(Flavour::Dctcp) });
+    bench.sender.open(0, &mut bench.out);
+    assert!(bench.out.iter().all(|t| t.ecn == Ecn::Ect0), "ECT without the option `ecn`");
+    bench.out.clear();
+    let window = ((1u64 << 20) >> config(Flavour::Dctcp).window_scale()) as u16;
+    let ack = |n: u64, flags: Flags| Segment { ack: (1 + n * MSS) as u32, flags, window, ..Segment::default() };
+    // alpha is 1 and the first window is empty: one mark in one segment leaves it at 1, and the window is halved
+    bench.sender.on_segment(50 * MS, &ack(1, Flags::ACK.with(Flags::ECE)), &mut bench.out);
+    assert_eq!(bench.cwnd(), 5 * MSS);
+    // 40 windows without a mark: alpha = (15/16)^40 = 0.0757
+    let mut n = 1;
+    while n < 2_000 {
+        n += 1;
+        bench.sender.on_segment(100 * MS, &ack(n, Flags::ACK), &mut bench.out);
+    }
+    let before = bench.cwnd();
+    bench.sender.on_segment(100 * MS, &ack(n + 1, Flags::ACK.with(Flags::ECE)), &mut bench.out);
+    let kept = bench.cwnd() as f64 / before as f64;
+    assert!(kept > 0.93 && kept < 1.0, "{kept}");
+    // a loss in the same window is no second reduction: once "across all loss signals" [RFC 8257 sec 3.5]
+    let before = bench.cwnd();
+    for right in 3..6 {
+        bench.ack_sack(n + 1, &[(n + 2, n + right)]);
+    }
+    assert!(bench.sender.in_recovery());
+    assert_eq!(bench.cwnd(), before);
+    // in the next window it halves, whatever alpha is
+    let mut next = (bench.sender.acknowledged() + bench.sender.flight_size()) / MSS;
+    bench.ack(next);
+    assert!(!bench.sender.in_recovery());
+    let before = bench.sender.flight_size();
+    for right in 3..6 {
+        bench.ack_sack(next, &[(next + 1, next + right)]);
+    }
+    assert!(bench.sender.in_recovery());
+    assert!(bench.cwnd() <= before / 2 + MSS, "{} of {before}", bench.cwnd());
+    // a timeout leaves one segment, whatever came before
+    next += 1;
+    bench.ack(next);
+    bench.fire_timer();
+    assert_eq!(bench.cwnd(), MSS);
+}
+
+#[test]
+fn rfc_8257_3_2_the_receiver_echoes_each_change_of_the_mark_at_once() {
+    let mut receiver = Receiver::new(Config { delayed_ack: true, ..config(Flavour::Dctcp) }, 0).unwrap();
+    receiver.listen_without_handshake(0);
+    let mut acks = |n: u32, marked: bool| {
+        let mut out = vec![];
+        let segment = Segment { seq: 1 + n * 1000, flags: Flags::ACK, payload_len: 1000, ..Segment::default() };
+        receiver.on_segment(u64::from(n) * MS, &segment, marked, &mut out);
+        out.iter().map(|t| ((t.segment.ack - 1) / 1000, t.segment.flags.has(Flags::ECE))).collect::<Vec<_>>()
+    };
+    assert_eq!(acks(0, false), []);
+    assert_eq!(acks(1, true), [(1, false), (2, true)], "what waited is told without the echo, the marked segment with it");
+    assert_eq!(acks(2, true), [], "no change: delayed");
+    assert_eq!(acks(3, true), [(4, true)]);
+    assert_eq!(acks(4, false), [(5, false)], "nothing waited");
+    assert_eq!(acks(5, false), []);
+    assert_eq!(acks(6, false), [(7, false)]);
 }
 
 #[test]
