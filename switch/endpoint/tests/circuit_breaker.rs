@@ -1,7 +1,9 @@
 //! RFC 8083's circuit breakers on series of reports that are made by hand. What must come out is computed here from the RFC's formulas.
 
-use fairlane_endpoint::algorithm::FixedRate;
-use fairlane_endpoint::algorithm::NoteValue;
+mod common;
+
+use common::sender_spec;
+use fairlane_endpoint::algorithm::{FixedRate, NoteValue};
 use fairlane_endpoint::circuit_breaker::{Cause, CircuitBreaker, CircuitBreakers, Session, Trip};
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::rtcp::{Compound, ReportBlock};
@@ -296,19 +298,7 @@ impl Network for Host {
 const SECOND: Nanos = 1_000_000_000;
 
 fn sender(reduces: bool) -> RtpSender {
-    let spec = SenderSpec {
-        name: "f".into(),
-        packet_bytes: 1000,
-        session_bandwidth_bps: 1e7,
-        pacing_jitter: 0.0,
-        phase: Some(0.0),
-        exact_loss: false,
-        ssrc: 7,
-        cname: b"sender".to_vec(),
-        layered: false,
-        circuit_breaker: Some(CircuitBreaker { reduces, ..CEASE }),
-        report_interval: None,
-    };
+    let spec = SenderSpec { circuit_breaker: Some(CircuitBreaker { reduces, ..CEASE }), ..sender_spec(1e7) };
     RtpSender::new(Life { peer: 1, start: 0, stop: 100 * SECOND }, spec, Box::new(FixedRate { rate_bps: 8e6 }), None, 1)
 }
 

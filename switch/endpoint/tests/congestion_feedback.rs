@@ -1,5 +1,8 @@
 //! Both ends of a flow with congestion control feedback (RFC 8888), 20 ms apart each way: what is sent, and what the sender's algorithm hears.
 
+mod common;
+
+use common::{receiver_spec, sender_spec};
 use fairlane_endpoint::algorithm::{Ack, AckDetail, Action, Actions, Fault, Interests, Listener, Loss, SenderAlgorithm};
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::ccfb::CongestionFeedback;
@@ -94,34 +97,10 @@ fn run(
 ) -> Run {
     let heard = Arc::new(Mutex::new(Heard::default()));
     let life = |peer| Life { peer, start: 0, stop: duration };
-    let spec = SenderSpec {
-        name: "f".into(),
-        packet_bytes: 1000,
-        session_bandwidth_bps: session_bps,
-        pacing_jitter: 0.0,
-        phase: Some(0.0),
-        exact_loss: false,
-        ssrc: 7,
-        cname: b"sender@10.0.0.1".to_vec(),
-        layered: false,
-        circuit_breaker: None,
-        report_interval: Some(interval),
-    };
+    let spec = SenderSpec { cname: b"sender@10.0.0.1".to_vec(), report_interval: Some(interval), ..sender_spec(session_bps) };
     let mut sender = RtpSender::new(life(1), spec, Box::new(Paced { heard: heard.clone(), ecn }), None, 1);
-    let spec = ReceiverSpec {
-        name: "f".into(),
-        stream: "flow f receiver".into(),
-        session_bandwidth_bps: session_bps,
-        ssrc: 8,
-        cname: b"receiver@10.0.0.2".to_vec(),
-        acks: true,
-        rtcp: false,
-        report_interval: Some(interval),
-        media: false,
-        film: false,
-        delay_threshold: 75 * MS,
-        base_group: None,
-    };
+    let spec =
+        ReceiverSpec { cname: b"receiver@10.0.0.2".to_vec(), acks: true, report_interval: Some(interval), ..receiver_spec(session_bps) };
     let mut receiver = RtpReceiver::new(life(2), spec, Box::new(Listener), 1);
     let (mut there, mut back) = (Host::default(), Host::default());
     // (when, order) -> (to the receiver, datagram).

@@ -1,12 +1,15 @@
 //! The two ends of a flow without a network around them: what a host refuses, what no flow should send, what ends too early.
 
+mod common;
+
+use common::{receiver_spec, sender_spec};
 use fairlane_endpoint::algorithm::{
     Ack, AckDetail, Action, Actions, Fault, FixedRate, Interests, Listener, ReceiverAlgorithm, SenderAlgorithm,
 };
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::rtcp::{Compound, ReportBlock};
 use fairlane_endpoint::wire::rtp::RtpHeader;
-use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -42,37 +45,11 @@ impl Network for Host {
 }
 
 fn sender(algorithm: impl SenderAlgorithm + 'static) -> RtpSender {
-    let spec = SenderSpec {
-        name: "f".into(),
-        packet_bytes: 1000,
-        session_bandwidth_bps: 1e6,
-        pacing_jitter: 0.0,
-        phase: Some(0.0),
-        exact_loss: false,
-        ssrc: 7,
-        cname: b"sender".to_vec(),
-        layered: false,
-        circuit_breaker: None,
-        report_interval: None,
-    };
-    RtpSender::new(Life { peer: 1, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), None, 1)
+    RtpSender::new(Life { peer: 1, start: 0, stop: 10 * SECOND }, sender_spec(1e6), Box::new(algorithm), None, 1)
 }
 
 fn receiver(algorithm: impl ReceiverAlgorithm + 'static, acks: bool) -> RtpReceiver {
-    let spec = ReceiverSpec {
-        name: "f".into(),
-        stream: "flow f receiver".into(),
-        session_bandwidth_bps: 1e6,
-        ssrc: 8,
-        cname: b"receiver".to_vec(),
-        acks,
-        report_interval: None,
-        media: false,
-        film: false,
-        delay_threshold: 75 * MS,
-        base_group: None,
-        rtcp: false,
-    };
+    let spec = ReceiverSpec { acks, ..receiver_spec(1e6) };
     RtpReceiver::new(Life { peer: 2, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), 1)
 }
 
