@@ -16,10 +16,7 @@ fn rfc_9438_4_6_cubic_multiplies_by_seven_tenths_and_plateaus_at_w_max() {
     let (mut at_k, mut start) = (0, None);
     for _ in 0..80 {
         bench.now += 100 * MS;
-        for _ in 0..bench.cwnd() / MSS {
-            acked += 1;
-            bench.ack(acked);
-        }
+        bench.ack_window(&mut acked);
         let start = *start.get_or_insert(bench.now);
         // K = cbrt(100 * 0.3 / 0.4) = 4.217 s
         if (bench.now - start) / MS <= 4_200 {
@@ -40,10 +37,7 @@ fn rfc_9438_4_3_cubic_is_reno_friendly_where_reno_is_faster() {
     let start = bench.cwnd();
     for _ in 0..8 {
         bench.now += MS;
-        for _ in 0..bench.cwnd() / MSS {
-            acked += 1;
-            bench.ack(acked);
-        }
+        bench.ack_window(&mut acked);
     }
     let gained = (bench.cwnd() - start) as f64 / MSS as f64;
     assert!((3.4..=4.8).contains(&gained), "8 rounds at 9/17: 4.2, not {gained}");
@@ -67,10 +61,7 @@ fn rfc_8312_5_8_time_limited_by_the_application_is_no_time_of_cubic() {
     let mut acked = 200;
     for _ in 0..10 {
         bench.now += 100 * MS;
-        for _ in 0..bench.cwnd() / MSS {
-            acked += 1;
-            bench.ack(acked);
-        }
+        bench.ack_window(&mut acked);
     }
     // W_est gains a segment in each round trip; with the 20 s, W(t) would be thousands
     assert!((68 * MSS..=71 * MSS).contains(&bench.cwnd()), "{}", bench.cwnd());
@@ -144,10 +135,7 @@ fn rfc_8312_4_7_cubic_begins_at_its_plateau_after_a_timeout() {
     let (mut start, mut seen) = (None, vec![]);
     for _ in 0..120 {
         bench.now += 100 * MS;
-        for _ in 0..bench.cwnd() / MSS {
-            acked += 1;
-            bench.ack(acked);
-        }
+        bench.ack_window(&mut acked);
         if bench.cwnd() >= bench.sender.ssthresh() {
             let start = *start.get_or_insert(bench.now);
             let tenths = (bench.now - start) / (100 * MS);

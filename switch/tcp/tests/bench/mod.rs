@@ -49,6 +49,14 @@ impl Bench {
         self.ack_sack(upto, &[])
     }
 
+    /// ACKs segment by segment from `acked` on, of as many as the window has.
+    pub fn ack_window(&mut self, acked: &mut u64) {
+        for _ in 0..self.cwnd() / MSS {
+            *acked += 1;
+            self.ack(*acked);
+        }
+    }
+
     /// An ACK with SACK blocks, in segment numbers.
     pub fn ack_sack(&mut self, upto: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
         let mut sack = SackBlocks::default();
