@@ -250,13 +250,12 @@ impl End for RtpSender {
         let straggles = self.schedule.as_ref().is_some_and(|schedule| schedule.is_gone(compound.ssrc));
         if !leaving && !straggles {
             self.on_blocks(&compound, bytes, io)?;
-            // A circuit breaker may have ended the flow.
-            let running = self.state == State::Running;
-            for feedback in compound.congestion.iter().filter(|_| running) {
+            for feedback in &compound.congestion {
                 self.on_congestion_feedback(feedback, io)?;
             }
-            let gone = if running { &compound.bye[..] } else { &[] };
-            for &gone in gone {
+            // A circuit breaker may have ended the flow.
+            let running = self.state == State::Running;
+            for &gone in compound.bye.iter().filter(|_| running) {
                 self.left(FlowRecord::Bye { ssrc: gone }, gone, io)?;
             }
         }

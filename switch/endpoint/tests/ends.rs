@@ -6,10 +6,12 @@ use common::{receiver_spec, sender_spec};
 use fairlane_endpoint::algorithm::{
     Ack, AckDetail, Action, Actions, Fault, FixedRate, Interests, Listener, ReceiverAlgorithm, SenderAlgorithm,
 };
+use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::record::FlowRecord;
+use fairlane_endpoint::wire::ccfb::{CongestionFeedback, Metric, Offset, StreamReport};
 use fairlane_endpoint::wire::rtcp::{Compound, ReportBlock};
 use fairlane_endpoint::wire::rtp::RtpHeader;
-use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender};
+use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -95,6 +97,28 @@ fn a_refused_packet_is_tried_again_with_the_same_number() {
         run(&mut end, &mut host, ms * MS).expect("runs");
     }
     assert_eq!(numbers(&host), [0, 1]);
+}
+
+/// Half a minute's silence, then a report whose packets open the window: before data leave the flow ends [RFC 8083 sec 4.1], whatever else the
+/// report says. Of ten packets it names two lost ones, and the receiver says goodbye.
+#[test]
+fn nothing_follows_the_end_of_a_flow() {
+    let circuit_breaker = Some(CircuitBreaker { reduces: false, usable_loss: None, usable_rtt_s: None, unusable_s: 10.0 });
+    let spec = SenderSpec { circuit_breaker, report_interval: Some(100 * MS), ..sender_spec(1e6) };
+    let life = Life { peer: 1, start: 0, stop: 60 * SECOND };
+    let (mut end, mut host) = (RtpSender::new(life, spec, Box::new(Window(10.0)), None, 1), Host::default());
+    run(&mut end, &mut host, 30 * SECOND).expect("runs");
+    let (_, first) = host.sent.iter().find(|(rtcp, _)| !rtcp).expect("is there");
+    let begin = u16::from_be_bytes([first[2], first[3]]);
+    let packets = (0..10).map(|n| (n != 1 && n != 5).then_some(Metric { ecn: 0, offset: Offset::Units(0) })).collect();
+    let feedback = CongestionFeedback { ssrc: 8, streams: vec![StreamReport { ssrc: 7, begin, packets }], timestamp: 0 };
+    let mut report = Vec::new();
+    Compound { ssrc: 8, congestion: vec![feedback], bye: vec![8], ..Compound::default() }.emit(&mut report);
+    let report = Incoming { rtcp: true, group: None, ecn: 0, payload: &report };
+    end.receive(&report, &mut Io { now: 30 * SECOND, epoch: 0, network: &mut host }).expect("goes on");
+    let log = end.log();
+    let losses = log.iter().filter(|(_, record)| matches!(record, FlowRecord::Loss { .. })).count();
+    assert!(losses == 1 && matches!(log.last(), Some((_, FlowRecord::End { packets: 10, .. }))), "{log:?}");
 }
 
 /// Sends data as ECT(0), and remembers what acknowledgements say.

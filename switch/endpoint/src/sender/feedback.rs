@@ -53,7 +53,8 @@ impl RtpSender {
 
     /// A report on many packets [RFC 8888 sec 3.1]: each that is news is one acknowledgement, in the order of numbers.
     pub(super) fn on_congestion_feedback(&mut self, feedback: &CongestionFeedback, io: &mut Io) -> Result<(), Fault> {
-        if self.spec.report_interval.is_none() {
+        // A circuit breaker may end the flow at any of its packets.
+        if self.spec.report_interval.is_none() || self.state != State::Running {
             return Ok(());
         }
         let base = &self.streams[0];
@@ -78,6 +79,9 @@ impl RtpSender {
             }
             let last = news.len();
             for (n, (loss, ack)) in news.into_iter().enumerate() {
+                if self.state != State::Running {
+                    return Ok(());
+                }
                 self.on_ack(loss, Some(Ack { ends_report: n + 1 == last, ..ack }), io)?;
             }
         }
