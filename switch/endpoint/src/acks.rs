@@ -278,8 +278,8 @@ impl AckBook {
         let newly = u64::from(before == Fate::Outstanding);
         self.in_flight -= newly;
         self.arrived(number);
-        let held_s = arrival.map_or(0.0, |(_, held_s)| held_s);
-        let sample = arrival.map(|_| (seconds(now - sent) - held_s).max(0.0));
+        let since_s = seconds(now - sent);
+        let sample = arrival.map(|(_, held_s)| (since_s - held_s).max(0.0));
         let loss = self.heard(number, sample);
         let ack = Ack {
             sequence: number,
@@ -290,7 +290,7 @@ impl AckBook {
             router_rate_bps: None,
             router_change_bps: None,
             ecn,
-            held_s: if sample.is_some() { seconds(now - sent) - sample.unwrap_or(0.0) } else { 0.0 },
+            held_s: sample.map_or(0.0, |rtt_s| since_s - rtt_s),
             ends_report: true,
         };
         (loss, Some(ack))

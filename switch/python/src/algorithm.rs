@@ -114,15 +114,14 @@ impl Classes {
         let Ack {
             sequence, rtt_s, newly_acked_packets, one_way_delay_s, router_rate_bps, router_change_bps, ecn, held_s, ends_report, ..
         } = *ack;
-        let routers = (router_rate_bps, router_change_bps);
         self.ack.bind(py).call1((
             sequence,
             rtt_s,
             newly_acked_packets,
             path,
             one_way_delay_s,
-            routers.0,
-            routers.1,
+            router_rate_bps,
+            router_change_bps,
             ecn,
             held_s,
             ends_report,
