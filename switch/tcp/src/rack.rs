@@ -6,13 +6,11 @@
 
 use std::collections::VecDeque;
 
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{Scoreboard, DUP_THRESH};
 use crate::segment::Timestamps;
 use crate::tlp::Tlp;
 use crate::Nanos;
 
-/// [RFC 6675 sec 2].
-const DUP_THRESH: usize = 3;
 /// Recoveries without a D-SACK after which the reordering window starts again [RFC 8985 sec 6.2].
 const PERSIST: u32 = 16;
 /// How long a round trip counts towards the minimum, at least; at most twice as long. Linux: 300 s (`tcp_min_rtt_wlen`).

@@ -8,7 +8,7 @@
 use crate::ranges::Ranges;
 
 /// [RFC 6675 sec 2].
-const DUP_THRESH: usize = 3;
+pub(crate) const DUP_THRESH: usize = 3;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
