@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 import tempfile
@@ -15,18 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from fairlane import ad_hoc, errors, probes, user_files
+from fairlane import ad_hoc, cli_run, errors, probes
 from fairlane.cli_options import (
-    AdHoc,
-    Extent,
-    Output,
-    Page,
     PortOption,
     SchedulerOption,
     TargetOption,
-    Tutorial,
     UserFiles,
-    Where,
     WorkersOption,
     in_groups,
 )
@@ -36,22 +29,19 @@ from fairlane.errors import (
     CHECK_FAILED,
     NO_SPACE,
     Interrupted,
-    ProgramRefused,
     Refusal,
     RunFailed,
     Unfinished,
 )
-from fairlane.experiments import fabrics, kinds, loader
+from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.inputs import schema
-from fairlane.inputs.located_toml import ConfigError, Document
-from fairlane.terminal import OwnConsole
+from fairlane.inputs.located_toml import ConfigError
+from fairlane.terminal import console, say
 
 if TYPE_CHECKING:
     from fairlane.capacity import Capacity
-    from fairlane.live import view as live_view
     from fairlane.paper.row import Row
     from fairlane.paper.row_outcome import Outcome
     from fairlane.paper.wall_clock import Run
@@ -62,7 +52,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Fairlane: P4 switches that write fair rates into senders' control packets, in virtual time or Mininet.",
 )
-console = OwnConsole()
 
 
 class _PassOn(TyperCommand):
@@ -136,82 +125,7 @@ def _fail(message: str, code: int) -> None:
     sys.exit(code)
 
 
-@app.command()
-@in_groups
-def run(
-    context: typer.Context,
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; a topology.json of the P4 tutorials; "
-            "a network.py or p4app.json of p4-utils.",
-            show_default=False,
-        ),
-    ],
-    where: Where,
-    extent: Extent,
-    output: Output,
-    own: UserFiles,
-    network: AdHoc,
-    page: Page,
-    tutorial: Tutorial,
-) -> None:
-    """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
-    from fairlane.bmv2 import networks
-
-    if networks.is_network(Path(experiment)):
-        _refuse_options(context, {"experiment"}, "a network of p4-utils, which says itself what runs")
-        networks.run(Path(experiment))
-    if experiment.endswith(".json"):
-        _run_tutorial(context, experiment, where, output, own, tutorial)
-        return
-    if tutorial.prompt:
-        raise Refusal("--cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'")
-    for path in own.algorithm or []:
-        user_files.use_algorithm(path)
-    if experiment not in ad_hoc.TOPOLOGIES:
-        _refuse_stray(experiment, network.given())
-        from fairlane.paper import read_row, single
-
-        read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
-        if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric):
-            _run_sweep(experiment, where, extent, output, own, page)
-            return
-    chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
-    try:
-        strictly = (_run_virtual if where.fabric == "virtual" else _run_on_mininet)(chosen, where, output, page)
-    except ProgramRefused as error:
-        from fairlane.fabrics.control_plane import located
-
-        document = None if experiment in ad_hoc.TOPOLOGIES else loader.read(loader.find(experiment))
-        raise located(error, document, own.program or ()) from error
-    _end(strictly, output)
-
-
-def _end(strictly: int, output: Output) -> None:
-    """strictly: the exit code with --strict."""
-    if output.strict and strictly != 0:
-        raise typer.Exit(strictly)
-
-
-def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, page: Page) -> None:
-    from fairlane.paper import read_row, single
-    from fairlane.studies import read
-
-    if where.fabric != "virtual":
-        raise Refusal(f"{experiment} is a sweep, which runs in virtual time only; --at AXIS=VALUE for each of its axes picks a single run.")
-    if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
-        raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
-    path, at = loader.find(experiment), extent.at or []
-    document = loader.read(path)
-    if "paper" not in document.values or not read_row.is_row(document):
-        seeds, files = [] if extent.seed is None else [extent.seed], read.own_files(own.algorithm or (), own.program or ())
-        holds = single.sweep_file(path, output.out, console, at=at, seeds=seeds, files=files)
-        _end(0 if holds else CHECK_FAILED, output)
-        return
-    if own.program:
-        raise Refusal("--program is for single runs and for 'fairlane sweep': pick one run with --at AXIS=VALUE for each axis.")
-    _end(0 if single.run_row(path, at, extent.seed, output.out, console) else CHECK_FAILED, output)
+app.command()(cli_run.run)
 
 
 @app.command("sweep")
@@ -365,139 +279,6 @@ def film(
         raise typer.Exit(errors.NOT_VALID)
 
 
-def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
-    from fairlane.fabrics import preflight, targets, virtual_fabric
-
-    preflight.check_new(output.pcap, output.trace)
-    shown = _live_options(page, where.fabric)
-    if where.target == "bmv2":
-        raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
-    virtual_fabric.check_built()
-    from fairlane import execute
-
-    options = virtual_fabric.Options(targets.compiler(where.compiler), where.control_delay, output.pcap, output.trace)
-    if shown is None:
-        return execute.execute(chosen, options, "virtual", output.out, console)
-    from fairlane.live.view import LiveRun
-
-    with LiveRun(shown) as live:
-        strictly = execute.execute(chosen, dataclasses.replace(options, live=live), "virtual", output.out, console)
-        live.linger(_say)
-    return strictly
-
-
-def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
-    shown = _live_options(page, where.fabric)
-    if output.trace is not None:
-        raise Refusal("--trace: only virtual time can log every packet; --pcap captures packets on both fabrics.")
-    from fairlane.fabrics import flows, preflight, targets
-
-    preflight.check_machine(chosen)
-    from fairlane import execute
-    from fairlane.fabrics.mininet_run import Options
-
-    toolchain = targets.resolve(where.target, chosen.topology, flows.packet_sizes(chosen), where.compiler, chosen.changes)
-    options = Options(toolchain, where.grpc_port, where.restart_after, where.rtt_check, where.keep_awake, output.pcap is not None)
-    if shown is None:
-        return execute.execute(chosen, options, where.fabric, output.out, console)
-    from fairlane.fabrics import progress
-    from fairlane.live.follow import Following
-
-    with Following(chosen, shown, progress.for_console(console)) as following:
-        strictly = execute.execute(chosen, options, where.fabric, output.out, console, following.watching, following.judged)
-        following.linger(_say)
-    return strictly
-
-
-def _live_options(page: Page, fabric: str) -> live_view.Options | None:
-    """The live view's options; None without a page."""
-    if not page.live:
-        return None
-    probes.need("live", "--live")
-    from fairlane.live.view import Options, speed_of
-
-    if fabric != "virtual" and page.live_speed != "1":
-        raise Refusal("--live-speed: a run on Mininet always takes real time; use --fabric virtual")
-    return Options(page.live_port, speed_of(page.live_speed))
-
-
-def _say(text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-def _run_tutorial(context: typer.Context, path: str, where: Where, output: Output, own: UserFiles, tutorial: Tutorial) -> None:
-    """A topology of the P4 tutorials. The tutorials, not this program, set the defaults."""
-    from fairlane.fabrics import preflight
-    from fairlane.tutorials import run as tutorials
-
-    preflight.check_new(output.pcap, None)
-    allowed = {"experiment", "fabric", "target", "compiler", "program", "prompt", "out", "pcap", "grpc_port", "strict"}
-    given = _refuse_options(context, allowed, "a topology of the P4 tutorials, which has no flows")
-    options = tutorials.Options(
-        where.fabric if "fabric" in given else None,
-        where.target,
-        where.compiler,
-        tuple(own.program or ()),
-        tutorial.prompt,
-        output.out,
-        output.pcap,
-        where.grpc_port if "grpc_port" in given else None,
-    )
-    _end(0 if tutorials.run(Path(path), options, console) else CHECK_FAILED, output)
-
-
-def _refuse_options(context: typer.Context, allowed: set[str], what: str) -> set[str]:
-    """The options on the command line, all of which are among those allowed."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-    stray = given - allowed
-    if stray:
-        raise Refusal(f"--{min(stray).strip('_').replace('_', '-')}: not with {what}")
-    return given
-
-
-def _refuse_stray(experiment: str, given: list[str]) -> None:
-    """Options of experiments without a file, given to one that has a file."""
-    if given and experiment not in loader.names() and not experiment.endswith(".toml"):
-        raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, ad_hoc.TOPOLOGIES)}")
-    if given:
-        raise Refusal(
-            f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
-            f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options say both."
-        )
-
-
-def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Experiment:
-    """The experiment on the command line: from a file, or from the options alone."""
-    if experiment not in ad_hoc.TOPOLOGIES:
-        path = loader.find(experiment)
-        if fabric == "mininet":
-            _say_what_differs(loader.read(path))
-        return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric)
-    if extent.at:
-        raise Refusal(f"--at: {experiment} has no sweep")
-    save, options = network.save, network.options()
-    chosen = ad_hoc.experiment(experiment, options, extent.duration, extent.seed, save.stem if save else None)
-    if save is not None:
-        if save.suffix != ".toml":
-            raise Refusal(f"--save {save}: experiment files end with .toml")
-        try:
-            with save.open("x", encoding="utf-8") as file:
-                file.write(ad_hoc.text(experiment, options, extent.duration, extent.seed))
-        except FileExistsError:
-            raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None
-        except OSError as error:
-            raise Refusal(f"--save {save}: cannot be written: {error.strerror}") from error
-        console.print(f"experiment saved: {save}", highlight=False, soft_wrap=True)
-    return chosen
-
-
-def _say_what_differs(document: Document) -> None:
-    said = [text for text in (fabrics.laid(document), fabrics.left_out(document)) if text]
-    if said:
-        _say(f"on Mininet, as [mininet] of the file says: {'; '.join(said)}")
-
-
 @app.command()
 def paper(
     ids: Annotated[
@@ -591,7 +372,7 @@ def view(
     probes.need("live", "fairlane view")
     from fairlane.live import finished
 
-    finished.serve(folder, port, _say)
+    finished.serve(folder, port, say)
 
 
 @app.command("list")
@@ -778,20 +559,20 @@ def _measure_machine(grpc_port: int) -> None:
     if probes.program("simple_switch_grpc"):
         found.append("bmv2")
     for target in found:
-        _say_capacity(target, measured := measure.measure(target, grpc_port, _say))
+        _say_capacity(target, measured := measure.measure(target, grpc_port, say))
         capacity.write(target, measured)
     if "bmv2" not in found:
-        _say("bmv2: not measured, there is no simple_switch_grpc in PATH")
-    _say(f"written: {capacity.file()}; a run beyond these values says so before it starts")
+        say("bmv2: not measured, there is no simple_switch_grpc in PATH")
+    say(f"written: {capacity.file()}; a run beyond these values says so before it starts")
 
 
 def _say_capacity(target: str, found: Capacity) -> None:
     for what, bound in (("packets a second, summed over switches", found.hops_per_s), ("flows", found.flows)):
         invalid = "" if bound.invalid is None else f", not valid from {bound.invalid:,.0f} on"
         more = " (no more were tried)" if bound.true >= bound.tried else ""
-        _say(f"{target}: true up to {bound.true:,.0f} {what}{more}{invalid}")
+        say(f"{target}: true up to {bound.true:,.0f} {what}{more}{invalid}")
     if not min(found.hops_per_s.true, found.flows.true):
-        _say(f"{target}: not even the first step was true, at a load average of {found.load:.1f}: measure again while nothing else runs")
+        say(f"{target}: not even the first step was true, at a load average of {found.load:.1f}: measure again while nothing else runs")
 
 
 @app.command()

@@ -19,3 +19,10 @@ class OwnConsole(Console):
     @size.setter
     def size(self, new_size: tuple[int, int]) -> None:
         self.width, self.height = new_size
+
+
+console = OwnConsole()
+
+
+def say(text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
