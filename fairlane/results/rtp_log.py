@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairlane.errors import Refusal
+from fairlane.errors import BAD_INPUT, Refusal
 from fairlane.experiments.model import Flow
 from fairlane.topologies import addressing
 from fairlane.topologies.model import Link, Topology
@@ -45,24 +45,26 @@ def lines(capture: Path, way: Link | None = None) -> Iterator[str]:
 
 
 def _line(frame: bytes) -> str | None:
-    """None: no RTP packet."""
+    """None: no RTP packet, or one that the capture cut before its size is known."""
     if len(frame) < 34 or struct.unpack_from("!H", frame, 12)[0] != _IPV4 or frame[23] != _UDP:
         return None
     udp = 14 + 4 * (frame[14] & 0x0F)
     if len(frame) < udp + 8 + _HEADER_BYTES:
         return None
     _, destination, length = struct.unpack_from("!HHH", frame, udp)
-    if destination % 2:
+    if destination % 2 or length < 8 + _HEADER_BYTES:
         return None
     rtp = udp + 8
     first, second, sequence, timestamp, ssrc = struct.unpack_from("!BBHII", frame, rtp)
     if first >> 6 != 2:
         return None
     header = _HEADER_BYTES + 4 * (first & 0x0F)
+    if (len(frame) < rtp + header + 4 and first & 0x10) or (len(frame) < udp + length and first & 0x20):
+        return None
     if first & 0x10:
         header += 4 + 4 * struct.unpack_from("!H", frame, rtp + header + 2)[0]
-    padding = frame[udp + length - 1] if first & 0x20 else 0
-    return f"{second & 0x7F} {ssrc:x} {sequence} {timestamp} {second >> 7} {length - 8 - header - padding}"
+    payload_bytes = length - 8 - header - (frame[udp + length - 1] if first & 0x20 else 0)
+    return f"{second & 0x7F} {ssrc:x} {sequence} {timestamp} {second >> 7} {payload_bytes}" if payload_bytes >= 0 else None
 
 
 def write(flow: Flow, topology: Topology, captures: Path, folder: Path) -> None:
@@ -73,7 +75,17 @@ def write(flow: Flow, topology: Topology, captures: Path, folder: Path) -> None:
             file.writelines(f"{line}\n" for line in lines(captures / f"{port.node}-{port.peer}.pcap", way))
 
 
+def main(names: Sequence[str]) -> int:
+    """Exit code 2: a file that is none, or no capture."""
+    try:
+        for name in names:
+            for text in lines(Path(name)):
+                print(text)
+    except (Refusal, OSError) as error:
+        print(f"rtp_log: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        for text in lines(Path(name)):
-            print(text)
+    sys.exit(main(sys.argv[1:]))
