@@ -17,8 +17,8 @@ FIRST_GRPC_PORT = 9559
 @dataclass(frozen=True)
 class PortSetting:
     """One port. rate_bps and queue_packets of the queue to its link; delay_s is added to each frame that leaves. uncounted_bytes: of each
-    frame, those that the rate does not count. priorities: queues. dualpi2: has their
-    scheduler, in place of strict priority."""
+    frame, those that the rate does not count. priorities: queues. dualpi2: whose scheduler
+    they have, in place of strict priority."""
 
     number: int
     interface: str

@@ -17,7 +17,6 @@ from fairlane.suites.cases import Judged
 RATES, LINKS, DISTRIBUTIONS = "rates.csv", "links.csv", "distributions.csv"
 RATE_COLUMNS = ("case", "flow", "time_s", "sending_bps", "receiving_bps", "goodput_bps", "delay_s")
 LINK_COLUMNS = ("case", "link", "time_s", "capacity_bps", "utilisation", "queue_packets", "queue_s")
-
 DISTRIBUTION_COLUMNS = ("case", "flow", "period_s", "percent", "goodput_bps", "queueing_s")
 
 
