@@ -178,7 +178,7 @@ def test_a_list_is_read_as_it_is_written(tmp_path: Path) -> None:
     assert source.step == has.step
 
 
-@pytest.mark.skipif(not tool.TEXTS.is_dir(), reason="no texts of RFCs: FAIRLANE_RFC_TEXTS")
+@pytest.mark.skipif(not tool.TEXTS.is_dir(), reason="no texts of RFCs (rfc8298.txt) in ../rfc, or where FAIRLANE_RFC_TEXTS says")
 def test_the_lists_are_those_of_the_texts() -> None:
     made, missing = tool.lists(probes.ROOT, tool.TEXTS)
     assert missing == []

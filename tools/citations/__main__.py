@@ -10,7 +10,7 @@ from pathlib import Path
 from tools.citations import check, clauses, grammar, rfc, sources
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXTS = Path(os.environ.get("FAIRLANE_RFC_TEXTS", ROOT.parent / "shared" / "rfc"))
+TEXTS = Path(os.environ.get("FAIRLANE_RFC_TEXTS", ROOT.parent / "rfc"))
 LOWER_CASE = {"RFC 7928": ("1", "13"), "RFC 8867": ("1",), "RFC 8868": ("1",), "RFC 8869": ("1",)}
 """RFCs that do not write "must" and "should" in capitals: small letters count as requirements, too, but not in these sections."""
 
