@@ -70,9 +70,15 @@ def pion(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "main.go").write_text(PROGRAM)
     (folder / "go.mod").write_text(f"module oracle\n\ngo 1.21\n\nrequire {PION}\n")
     (folder / "go.sum").write_text(SUMS)
-    built = subprocess.run(["go", "build", "-o", "oracle", "."], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    if built.returncode != 0:
-        pytest.skip(f"Pion cannot be built: {built.stderr.strip().splitlines()[-1]}")
+
+    def go(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["go", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+    loaded = go("mod", "download")
+    if loaded.returncode != 0:
+        pytest.skip(f"Go cannot load {PION}; its module proxy (GOPROXY) must be within reach: {loaded.stderr.strip().splitlines()[-1]}")
+    built = go("build", "-o", "oracle", ".")
+    assert built.returncode == 0, built.stderr
     return folder / "oracle"
 
 
