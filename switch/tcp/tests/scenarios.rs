@@ -210,6 +210,32 @@ fn rfc_6675_5_1_a_recovery_may_follow_another_from_the_recovery_point_on() {
     assert_eq!(bench.sender.stats().fast_retransmits, 2);
 }
 
+/// A recovery of two round trips, as its last hole shows late, and a loss in what was sent meanwhile: twice the window is outstanding then.
+#[test]
+fn rfc_5681_4_3_a_loss_in_the_next_window_lowers_the_window_again() {
+    for (flavour, percent) in [(Flavour::Sack, 50), (Flavour::Cubic, 70)] {
+        let mut bench = in_flight(flavour, 100);
+        // 0 and 95 are lost, and 100, the first of the new segments
+        bench.ack_sack(0, &[(1, 4)]);
+        let window = percent * MSS;
+        assert_eq!(bench.cwnd(), window);
+        (5..=95).for_each(|upto| drop(bench.ack_sack(0, &[(1, upto)])));
+        (97..=100).for_each(|upto| drop(bench.ack_sack(95, &[(96, upto)])));
+        // a window of new segments arrives, and each ACK lets one more out; then 95, sent again
+        let arrived = 101 + percent;
+        for upto in 102..=arrived {
+            bench.ack_sack(95, &[(101, upto), (96, 100)]);
+        }
+        assert_eq!((bench.sender.in_recovery(), bench.cwnd(), bench.sender.stats().fast_retransmits), (true, window, 1));
+        assert!(bench.sender.flight_size() > window + 40 * MSS, "{}", bench.sender.flight_size());
+        bench.ack_sack(100, &[(101, arrived)]);
+        assert!(!bench.sender.in_recovery());
+        bench.ack_sack(100, &[(101, arrived + 1)]);
+        assert_eq!(bench.sender.stats().fast_retransmits, 2);
+        assert_eq!((bench.cwnd(), bench.sender.ssthresh()), (window * percent / 100, window * percent / 100));
+    }
+}
+
 #[test]
 fn rfc_6675_5_is_lost_starts_recovery_before_the_third_duplicate() {
     let mut bench = in_flight(Flavour::Sack, 10);

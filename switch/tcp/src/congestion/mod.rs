@@ -73,6 +73,8 @@ pub(crate) struct Core {
     pub reduction_base: ReductionBase,
     pub byte_counting: bool,
     pub abe: bool,
+    /// Whether the flavour takes SACK blocks.
+    pub sack: bool,
     pub avoid_multiple_fast_retransmits: bool,
     pub stats: SenderStats,
 }
@@ -106,6 +108,7 @@ impl Core {
             reduction_base: config.reduction_base,
             byte_counting: config.byte_counting,
             abe: config.abe,
+            sack: config.flavour.uses_sack(),
             avoid_multiple_fast_retransmits: config.avoid_multiple_fast_retransmits || config.flavour.uses_sack(),
             stats: SenderStats::default(),
         };
@@ -144,8 +147,10 @@ impl Core {
         // In recovery duplicate ACKs inflate both; what they add is no part of the window. RFC 5681 allows less than equation (4).
         if self.in_recovery {
             base.min(self.ssthresh)
-        } else if self.after_timeout {
-            // slow start has not brought the window back
+        } else if self.after_timeout || self.sack && self.nxt == self.max_sent {
+            // After a timeout that RACK follows, slow start has not brought the window back. With SACK, what the receiver holds above a hole still
+            // counts as outstanding: after a recovery of several round trips that is more than the window, and losses in two successive
+            // windows lower it twice [RFC 5681 sec 4.3].
             base.min(self.cwnd)
         } else {
             base
