@@ -23,10 +23,9 @@ class Build(BuildHookInterface):  # type: ignore[type-arg]
         root = Path(self.root)
         made = root / "build" / "package"
         made.mkdir(parents=True, exist_ok=True)
-        if self.target_name == "sdist" or version != "editable":
-            if commit := _commit(root):
-                (made / "commit.json").write_text(json.dumps(commit) + "\n")
-                build_data["force_include"][str(made / "commit.json")] = "fairlane/commit.json"
+        if version != "editable" and (commit := _commit(root)):
+            (made / "commit.json").write_text(json.dumps(commit) + "\n")
+            build_data["force_include"][str(made / "commit.json")] = "fairlane/commit.json"
         if self.target_name != "wheel":
             return
         # Python reads this line at its start and puts the names of BMv2's packages behind all others. sudo passes PATH on, and never
@@ -62,7 +61,7 @@ def _compile(root: Path) -> Path:
     if not any(root.glob(".venv/lib/python3*/site-packages/finsy/proto")) and finsy and finsy.origin:
         environment.setdefault("FAIRLANE_PROTO_DIR", str(Path(finsy.origin).with_name("proto")))
     if not target and os.name == "posix" and not (shutil.which("cc") and shutil.which("make")):
-        sys.exit("fairlane: its programs are compiled here, which needs a C compiler and make: on Debian or Ubuntu, apt-get install gcc libc6-dev make")
+        sys.exit("fairlane: its programs are compiled here, which needs a C compiler and make: apt-get install gcc libc6-dev make")
     cargo = ["bash", str(root / "scripts" / "cargo")] if os.name == "posix" else ["cargo"]
     command = [*cargo, "zigbuild" if target else "build", "--manifest-path", str(root / "switch" / "Cargo.toml"), "--release", "--locked"]
     command += ["-p", "fairlane-programs", "-p", "fairlane-python", *(["--target", target] if target else [])]

@@ -67,9 +67,7 @@ def wheels(folder: Path) -> list[Path]:
     subprocess.run(command, check=True)
     found = sorted(folder.glob("*.whl"))
     if len(found) != len(PACKAGES):
-        raise SystemExit(
-            f"web: {len(found)} wheels for {len(PACKAGES)} packages: is one of {', '.join(PACKAGES)} not in uv.lock?"
-        )
+        raise SystemExit(f"web: {len(found)} wheels for {len(PACKAGES)} packages: is one of {', '.join(PACKAGES)} not in uv.lock?")
     return found
 
 
