@@ -1,6 +1,6 @@
 """Floating point that is the same on every machine, with every C library and every Python.
 
-`+ - * /`, `sqrt`, `floor` and `%` are rounded correctly everywhere [IEEE 754]. Python's `math.exp`, `math.log` and `**` are the C library's, which
+`+ - * /`, `sqrt`, `floor` and `%` are rounded correctly everywhere (IEEE 754). Python's `math.exp`, `math.log` and `**` are the C library's, which
 answers one call in a thousand with the other neighbour, depending on the library, on its version and on whether the processor multiplies and adds in
 one step. `sum` rounds less since Python 3.12. What results depend on comes from here; docs/decisions/floating-point.md.
 """
