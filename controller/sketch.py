@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from fairlane.arithmetic import log, square
+
 
 def slots_of_each(total: int, ports: int) -> int:
     """Slots that one of `ports` ports gets of `total`: a power of two, for the data plane masks. ValueError when there are too few."""
@@ -22,7 +24,7 @@ def estimate(used: int, slots: int) -> float:
     the value for half a slot left: more than m ln m; the sketch gives no better answer."""
     if not 0 <= used <= slots:
         raise ValueError(f"{used} of {slots} slots")
-    return -slots * math.log(max(slots - used, 0.5) / slots)
+    return -slots * log(max(slots - used, 0.5) / slots)
 
 
 def standard_error(connections: float, slots: int) -> float:
@@ -37,7 +39,7 @@ def standard_error(connections: float, slots: int) -> float:
 
 def bias(connections: float, slots: int) -> float:
     """Mean of the estimate over the number itself, less one [Whang eq 4]: (e^t - t - 1) / 2n."""
-    return standard_error(connections, slots) ** 2 * connections / (2 * slots)
+    return square(standard_error(connections, slots)) * connections / (2 * slots)
 
 
 MOST_POISSON = 10.0
@@ -56,7 +58,7 @@ def worst_error(connections: int, slots: int) -> int:
     if connections <= 0:
         return 0
     normal = math.floor(3 * math.hypot(standard_error(connections, slots), bias(connections, slots)) * connections + 0.5)
-    mean = connections**2 / (2 * slots)
+    mean = connections * connections / (2 * slots)
     if mean > MOST_POISSON:
         return normal
     most, term, beyond = 0, math.exp(-mean), -math.expm1(-mean)

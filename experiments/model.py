@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 from fairlane.controller.abc import Abc
@@ -29,7 +30,7 @@ def _bin_s(usual_s: float, duration_s: float) -> float:
     most_s = duration_s / LEAST_BINS * (1 + 1e-9)
     if usual_s <= most_s:
         return usual_s
-    exponent = math.floor(math.log10(most_s))
+    exponent = Decimal(most_s).adjusted()
     # Written down and read again, it is the nearest number to its decimals.
     return max(value for digit in (1, 2, 5) if (value := float(f"{digit}e{exponent}")) <= most_s)
 

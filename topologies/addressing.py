@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fairlane.arithmetic import total
 from fairlane.topologies.model import Port, Topology
 
 PREFIX_LENGTH = 24
@@ -122,7 +123,7 @@ def arrivals(topology: Topology) -> dict[str, list[tuple[str, int]]]:
 
 def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98) -> float:
     """Round trip of a packet of `bytes_` through empty queues: propagation both ways, and sending times."""
-    return sum(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))
+    return total(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))
 
 
 def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98) -> float:

@@ -243,6 +243,8 @@ def check_delay(name: str, delay_s: float) -> None:
 
 JITTER_STDS = 3
 """N_STD: Gaussian jitter ends at so many standard deviations [RFC 8868 sec 4.5.3]."""
+_MEAN_STDS = 0.79712025216877
+"""Mean of min(|x|, n) of a Gaussian: sqrt(2 / pi) (1 - exp(-n^2 / 2)) up to the bound n = JITTER_STDS, and n erfc(n / sqrt(2)) beyond it."""
 
 
 def check_jitter(jitter_s: float, jitter_std_s: float) -> None:
@@ -347,10 +349,7 @@ class Link:
     @property
     def mean_jitter_s(self) -> float:
         """Of a frame before which no other is held back."""
-        # The mean of min(|x|, n std) of a Gaussian: sqrt(2 / pi) (1 - exp(-n^2 / 2)) std up to the bound, and the bound beyond it.
-        n = JITTER_STDS
-        below = math.sqrt(2 / math.pi) * (1 - math.exp(-(n**2) / 2))
-        return self.jitter_s / 2 + (below + n * math.erfc(n / math.sqrt(2))) * self.jitter_std_s
+        return self.jitter_s / 2 + _MEAN_STDS * self.jitter_std_s
 
     @property
     def priorities(self) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlane.arithmetic import total
 from fairlane.inputs.located_toml import Document, KeyPath
 
 OPPORTUNITY_BYTES = 1500
@@ -79,7 +80,7 @@ class Trace:
             count = rounds * len(self.opportunities_ms) + bisect.bisect_right(self.opportunities_ms, within_ms / 1000)
             return 8.0 * OPPORTUNITY_BYTES * count
         ends = [time for time, _ in self.rates[1:]] + [math.inf]
-        return sum(rate * (min(end, until_s) - start) for (start, rate), end in zip(self.rates, ends) if start < until_s)
+        return total(rate * (min(end, until_s) - start) for (start, rate), end in zip(self.rates, ends) if start < until_s)
 
 
 def file_of(document: Document, path: KeyPath) -> Path:

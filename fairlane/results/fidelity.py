@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fairlane.arithmetic import power, total
 from fairlane.arrays import np
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
@@ -268,8 +269,8 @@ def _step(offsets: np.ndarray) -> float:
 
 
 def _frames(switch: str, growth: dict[str, float], column: str, of: str, measure: str, did: str, links: str) -> Iterator[_Finding]:
-    count, total = growth[column], growth[of]
-    fraction = count / (count + total) if count + total > 0 else 0.0
+    count, others = growth[column], growth[of]
+    fraction = count / (count + others) if count + others > 0 else 0.0
     yield measure, fraction, f"{did} {count:.0f} frames at {switch}, {100 * fraction:.3f} % of all", f"losses and rates of {links}"
 
 
@@ -284,14 +285,14 @@ def _quantile(growth: dict[str, float], part: float) -> float:
             if lower is None:
                 return 0.0
             before, more = lower
-            return before * (bound / before) ** ((more - allowed) / (more - beyond))
+            return before * power(bound / before, (more - allowed) / (more - beyond))
         lower = bound, beyond
     return 2 * max(LATE_BOUNDS_S.values())
 
 
 def _shortest_round_trip(experiment: Experiment) -> float:
     trips = [
-        2 * sum(p.link.delay_s for p in addressing.path(experiment.topology, f.sender, receiver))
+        2 * total(p.link.delay_s for p in addressing.path(experiment.topology, f.sender, receiver))
         for f in experiment.flows
         for receiver in f.all_receivers
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from fairlane.arithmetic import square, total
 from fairlane.experiments.model import Check
 
 
@@ -97,16 +98,18 @@ def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
     active = [f for f in flows if f.was_active]
     rates = [f.goodput_bps for f in active if f.kind == kind]
     losses = [f.loss_fraction for f in active if f.kind == kind and f.sent_packets]
-    total = sum(f.goodput_bps for f in active)
-    return KindFigures(kind, len(rates), mean(rates), sum(rates) / total if rates and total else math.nan, mean(losses), jain_index(rates))
+    all_bps = total(f.goodput_bps for f in active)
+    return KindFigures(
+        kind, len(rates), mean(rates), total(rates) / all_bps if rates and all_bps else math.nan, mean(losses), jain_index(rates)
+    )
 
 
 def jain_index(values: list[float]) -> float:
     """(sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has all; NaN when all are zero."""
-    squares = sum(v * v for v in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else math.nan
+    squares = total(v * v for v in values)
+    return square(total(values)) / (len(values) * squares) if squares else math.nan
 
 
 def mean(values: list[float]) -> float:
     """Not a number where there are no values."""
-    return sum(values) / len(values) if values else math.nan
+    return total(values) / len(values) if values else math.nan

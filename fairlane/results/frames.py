@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlane.arithmetic import total
 from fairlane.fabrics import raw
 from fairlane.hosts import film
 
@@ -99,7 +100,7 @@ def figures(frames: Sequence[Frame], quality: Mapping[int, Quality], seconds: fl
         "incomplete": sum(not f.whole for f in frames),
         "encoded_bps": 8 * sum(f.bytes for f in frames) / seconds,
         "freezes": len(frozen),
-        "frozen_s": sum(b - a for a, b in frozen),
+        "frozen_s": total(b - a for a, b in frozen),
         "delay_median_s": float(np.percentile(delays, 50)) if delays else None,
         "delay_95_s": float(np.percentile(delays, 95)) if delays else None,
         "delay_max_s": max(delays) if delays else None,

@@ -6,6 +6,7 @@ import bisect
 import math
 from collections.abc import Callable
 
+from fairlane.arithmetic import total
 from fairlane.arrays import np
 from fairlane.results import metrics_layers, metrics_rtcp, queues
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
@@ -143,7 +144,7 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
         key: (np.fromiter((r.time_s for r in records), float), np.fromiter((r.rate_bps for r in records), float))
         for key, records in series.fair_rates.items()
     }
-    good = total = 0
+    good = packets = 0
     for record in series.flows:
         path = [
             p
@@ -151,12 +152,12 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
             if p.node in topology.switches and p.node not in plain
         ]
         # The longest that a packet can be under way.
-        longest = _SLACK_S + sum(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
+        longest = _SLACK_S + total(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
         for time_s, desired_bps in record.controls:
-            total += 1
+            packets += 1
             limits = [_in_force(*rates[p.node, p.number], time_s - longest, time_s) for p in path]
             good += all(desired_bps <= limit for limit in limits)
-    return good / total if total else math.nan
+    return good / packets if packets else math.nan
 
 
 def _in_force(times_s: np.ndarray, rates_bps: np.ndarray, start_s: float, end_s: float) -> float:
@@ -169,11 +170,11 @@ def _transmission_rate(series: Series, record: FlowRecord, start_s: float, end_s
     """Time-weighted mean of an ALS flow's sending rate over an interval, in bit/s on the link like the shares: Ethernet's header
     counts, which the sender's own rate leaves out. Before its first record the rate is 0."""
     rates = record.sending_rate
-    total = 0.0
+    bits = 0.0
     for (time_s, rate_bps), (until_s, _) in zip(rates, [*rates[1:], (math.inf, 0.0)]):
-        total += rate_bps * max(0.0, min(until_s, end_s) - max(time_s, start_s))
+        bits += rate_bps * max(0.0, min(until_s, end_s) - max(time_s, start_s))
     packet_bytes = record.flow.settings.packet_bytes
-    return total / (end_s - start_s) * (packet_bytes + ETHERNET_BYTES) / packet_bytes
+    return bits / (end_s - start_s) * (packet_bytes + ETHERNET_BYTES) / packet_bytes
 
 
 def max_min_share_error(series: Series, figures: Figures) -> float:

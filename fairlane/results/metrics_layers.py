@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+from fairlane.arithmetic import total
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.results.figures import Figures
 from fairlane.results.layers import LayeredRecord
@@ -40,16 +41,16 @@ def layer_kbps(record: LayeredRecord, layer: int, window: Window) -> float:
     """Time-weighted mean of a layer's rate; not a number over no time."""
     start, end = window
     edges = [start, *(t for t, _ in record.rates if start < t < end), end]
-    total = sum(record.rates_at(a)[layer] * (b - a) for a, b in itertools.pairwise(edges))
-    return total / (end - start) / 1e3 if end > start else math.nan
+    bits = total(record.rates_at(a)[layer] * (b - a) for a, b in itertools.pairwise(edges))
+    return bits / (end - start) / 1e3 if end > start else math.nan
 
 
 def mean_layers(record: LayeredRecord, receiver: str, window: Window) -> float:
     """Layers that a receiver is a member of, averaged over time: whole when it never changed."""
     start, end = window
     edges = [start, *(t for t in record.changes_s(receiver) if start < t < end), end]
-    total = sum(len(record.members_at(receiver, a)) * (b - a) for a, b in itertools.pairwise(edges))
-    return total / (end - start) if end > start else math.nan
+    held = total(len(record.members_at(receiver, a)) * (b - a) for a, b in itertools.pairwise(edges))
+    return held / (end - start) if end > start else math.nan
 
 
 def unallowed_joins(record: LayeredRecord) -> list[tuple[float, str, int]]:
@@ -94,8 +95,8 @@ def als_tcp_ratios(series: Series, record: LayeredRecord, window: Window) -> dic
     for key, records in crossing.items():
         tcp = [r.received.over(start, end) for r in records if isinstance(r.flow.settings, TcpSettings)]
         layered = [r.received.over(start, end) for r in records if r.flow.name.partition("@")[0] == record.flow.name]
-        if tcp and layered and sum(tcp) > 0:
-            ratios[series.links[key].name] = max(layered) / (sum(tcp) / len(tcp))
+        if tcp and layered and total(tcp) > 0:
+            ratios[series.links[key].name] = max(layered) / (total(tcp) / len(tcp))
     return ratios
 
 

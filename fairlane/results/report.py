@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from fairlane.arithmetic import total
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results.fidelity import Fidelity
@@ -150,14 +151,14 @@ def _flows(figures: Figures) -> Table:
     ends = any(not math.isnan(f.completion_s) for f in figures.flows)
     heads = ["flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %"]
     table = _table("Flows", *heads, *(["complete after s"] if ends else []))
-    total = sum(f.goodput_bps for f in figures.flows if f.was_active)
+    all_bps = total(f.goodput_bps for f in figures.flows if f.was_active)
     for f in figures.flows[:_MOST_ROWS]:
         table.add_row(
             f.name,
             f.kind,
             _known(f.goodput_bps / 1e6, 3),
             _known(f.fair_share_bps / 1e6, 3),
-            _known(100 * f.goodput_bps / total if total else math.nan, 1),
+            _known(100 * f.goodput_bps / all_bps if all_bps else math.nan, 1),
             str(f.sent_packets),
             str(f.lost_packets),
             _known(100 * f.loss_fraction, 2),

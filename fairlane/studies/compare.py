@@ -11,12 +11,12 @@ positive. Both with 95% intervals (`fairlane.studies.intervals`).
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fairlane.arithmetic import exp, log
 from fairlane.experiments.sweep import matching
 from fairlane.studies import intervals
 from fairlane.studies.study import Comparison
@@ -69,7 +69,7 @@ def _by_seed(runs: list[dict[str, Any]], measure: str) -> dict[int, float]:
 
 def _effect(comparison: Comparison, at: Axes, pairs: list[tuple[float, float]]) -> Effect:
     differences = [a - b for a, b in pairs]
-    logs = [math.log(a / b) for a, b in pairs] if all(v > 0 for pair in pairs for v in pair) else []
+    logs = [log(a / b) for a, b in pairs] if all(v > 0 for pair in pairs for v in pair) else []
     of_logs = intervals.of_mean(logs)
     return Effect(
         comparison,
@@ -79,8 +79,8 @@ def _effect(comparison: Comparison, at: Axes, pairs: list[tuple[float, float]]) 
         statistics.fmean(b for _, b in pairs),
         statistics.fmean(differences),
         intervals.of_mean(differences),
-        math.exp(statistics.fmean(logs)) if logs else None,
-        (math.exp(of_logs[0]), math.exp(of_logs[1])) if of_logs else None,
+        exp(statistics.fmean(logs)) if logs else None,
+        (exp(of_logs[0]), exp(of_logs[1])) if of_logs else None,
     )
 
 

@@ -15,6 +15,8 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from fairlane.arithmetic import exp, log, square, total
+
 # Student's t, two-sided 95%, by degrees of freedom (1 to 30).
 _T95 = (
     12.706,
@@ -67,9 +69,9 @@ def slope(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> t
     if len(x) < 3:
         return 0.0, math.inf
     fitted = statistics.linear_regression(x, y)
-    rest = sum((b - fitted.slope * a - fitted.intercept) ** 2 for a, b in zip(x, y))
+    rest = total(square(b - fitted.slope * a - fitted.intercept) for a, b in zip(x, y))
     middle = statistics.fmean(x)
-    spread = sum((a - middle) ** 2 for a in x)
+    spread = total(square(a - middle) for a in x)
     return float(fitted.slope), float(_t95(len(x) - 2) * math.sqrt(rest / (len(x) - 2) / spread))
 
 
@@ -88,7 +90,7 @@ def _of_mean(values: tuple[float, ...]) -> tuple[float, float]:
     tail = statistics.NormalDist().cdf(-math.sqrt(n / (n - 1)) * _t95(n - 1))
     shares, weights = _resamples(n)
     # Equal values give that value, without the error of its sums.
-    means = np.clip(shares @ np.array(values, dtype=float), values[0], values[-1])
+    means = np.clip((shares * np.array(values, dtype=float)).sum(axis=1), values[0], values[-1])
     order = np.argsort(means, kind="stable")
     below = np.cumsum(weights[order])
     first = int(np.searchsorted(below, tail))
@@ -112,11 +114,11 @@ def quotient(above: Sequence[float], below: Sequence[float]) -> tuple[float, flo
     (Welch 1947). None where a value is not positive, or where a side has a single value."""
     if min(len(above), len(below)) < 2 or not all(v > 0 for v in (*above, *below)):
         return None
-    logs = [[math.log(v) for v in side] for side in (above, below)]
+    logs = [[log(v) for v in side] for side in (above, below)]
     errors = [statistics.variance(side) / len(side) for side in logs]
     middle = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
-    if sum(errors) == 0:
-        return math.exp(middle), math.exp(middle)
-    freedom = sum(errors) ** 2 / sum(e**2 / (len(side) - 1) for e, side in zip(errors, logs))
-    half = _t95(freedom) * math.sqrt(sum(errors))
-    return math.exp(middle - half), math.exp(middle + half)
+    if total(errors) == 0:
+        return exp(middle), exp(middle)
+    freedom = square(total(errors)) / total(square(e) / (len(side) - 1) for e, side in zip(errors, logs))
+    half = _t95(freedom) * math.sqrt(total(errors))
+    return exp(middle - half), exp(middle + half)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
 from fairlane.results import metrics
@@ -84,14 +85,14 @@ def allowed_rates(record: FlowRecord, window: tuple[float, float]) -> tuple[floa
         return math.nan, math.nan, math.nan
     times = [max(t, window[0]) for t, _ in known] + [window[1]]
     held = sorted((known[i][1], times[i + 1] - times[i]) for i in range(len(known)) if times[i + 1] > times[i])
-    total = sum(s for _, s in held)
+    all_s = total(s for _, s in held)
     passed, median = 0.0, math.nan
     for rate, seconds in held:
         passed += seconds
-        if passed >= total / 2:
+        if passed >= all_s / 2:
             median = float(rate)
             break
-    return sum(r * s for r, s in held) / total, median, float(held[-1][0])
+    return total(r * s for r, s in held) / all_s, median, float(held[-1][0])
 
 
 def _sum_coefficient_of_variation(flows: list[FlowRecord], window: tuple[float, float]) -> float:
@@ -113,7 +114,7 @@ def counting_floor(flows: list[FlowRecord], window: tuple[float, float]) -> floa
 
 
 def _total(flows: list[FlowRecord], what: str, window: tuple[float, float]) -> float:
-    return sum(getattr(f, what).over(*window) for f in flows if f.active is not None)
+    return total(getattr(f, what).over(*window) for f in flows if f.active is not None)
 
 
 def _loss(flows: list[FlowRecord], window: tuple[float, float]) -> float:
@@ -179,7 +180,7 @@ def _link(series: Series) -> dict[str, float]:
     link = series.bottleneck
     sent, capacity_bits = link.transmitted_bytes.over(start, end), link.capacity_bits().over(start, end)
     # Without the switch's own rows, drops by a full queue are not known.
-    drops = sum(steps.over(start, end) for steps in link.drops.values()) if "tail" in link.drops else math.nan
+    drops = total(steps.over(start, end) for steps in link.drops.values()) if "tail" in link.drops else math.nan
     held = link.drops.get("held", Steps.of([], []) if series.experiment.settings.control.protection else Steps.of([0.0], [0.0]))
     queue = link.queue.over(start, end) / (end - start) if link.queue is not None else math.nan
     edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
@@ -287,7 +288,7 @@ def _of_flows(series: Series, wanted: Curve, edges: np.ndarray) -> np.ndarray:
     if wanted.of == "rtt":
         return _held(flows[0].round_trips, times)
     shares = ShareTable(series)
-    return np.array([sum(shares.at(t).get(f.flow.name, math.nan) for f in flows) for t in times - wanted.bin_s / 2])
+    return np.array([total(shares.at(t).get(f.flow.name, math.nan) for f in flows) for t in times - wanted.bin_s / 2])
 
 
 def _held(known: Sequence[tuple[float, float]], times: np.ndarray) -> np.ndarray:

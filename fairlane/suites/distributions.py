@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairlane.arithmetic import square, total
 from fairlane.results.series import FlowRecord, Series
 from fairlane.suites import media
 from fairlane.topologies import addressing
@@ -56,7 +57,7 @@ def least_round_trip_s(series: Series, record: FlowRecord) -> float:
     """Propagation both ways."""
     topology, flow = series.experiment.topology, record.flow
     ways = (addressing.path(topology, flow.sender, flow.receiver), addressing.path(topology, flow.receiver, flow.sender))
-    return sum(port.link.delay_s for way in ways for port in way)
+    return total(port.link.delay_s for way in ways for port in way)
 
 
 def _periods(series: Series, record: FlowRecord) -> Periods | None:
@@ -76,9 +77,11 @@ def ellipse(x: np.ndarray, y: np.ndarray) -> Ellipse | None:
     if np.count_nonzero(known) < 3:
         return None
     points = np.array([x[known], y[known]])
-    # Most likely: divided by their number, not by one less.
-    values, vectors = np.linalg.eigh(np.cov(points, bias=True))
-    small, large = 2 * np.sqrt(np.maximum(values, 0.0))
-    degrees = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1])) % 180
+    # Most likely: divided by their number, not by one less. Axes and angle of a matrix of two by two, without numpy's linear algebra: it sums in
+    # another order on another processor.
+    off_x, off_y = (row - row.mean() for row in points)
+    xx, xy, yy = (float((a * b).mean()) for a, b in ((off_x, off_x), (off_x, off_y), (off_y, off_y)))
+    middle, half = (xx + yy) / 2, math.sqrt(square((xx - yy) / 2) + square(xy))
+    degrees = math.degrees(math.atan2(2 * xy, xx - yy)) / 2 % 180
     middle_x, middle_y = np.median(points, axis=1)
-    return Ellipse(float(middle_x), float(middle_y), float(large), float(small), degrees)
+    return Ellipse(float(middle_x), float(middle_y), 2 * math.sqrt(middle + half), 2 * math.sqrt(max(0.0, middle - half)), degrees)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from fairlane.arithmetic import total
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.results import shares
 from fairlane.results.figures import jain_index
@@ -164,7 +165,7 @@ def _base_delay_s(series: Series, record: FlowRecord, start_s: float, end_s: flo
     packets = record.packets.over(start_s, end_s)
     bits = 8 * record.received.over(start_s, end_s) / packets if packets > 0 else math.nan
     trunks = _trunks(series, record)
-    return sum(
+    return total(
         _propagation_s(series, p, start_s)
         + p.link.mean_jitter_s
         + bits / (_capacity_bps(series.links[p.node, p.number], start_s, end_s) if (p.node, p.number) in trunks else p.link.rate_bps)
@@ -219,7 +220,7 @@ def _converged_s(flows: Sequence[FlowRecord], start_s: float, end_s: float) -> f
     """Seconds from the phase's beginning until the sum of rates stays near its mean over the second half; its length, if never."""
     edges = np.arange(start_s, end_s + 1e-9, 1.0)
     rates = 8 * np.sum([np.diff(f.received.at(edges)) for f in flows], axis=0)
-    level = sum(_rate_bps(f, (start_s + end_s) / 2, end_s) for f in flows)
+    level = total(_rate_bps(f, (start_s + end_s) / 2, end_s) for f in flows)
     off = np.flatnonzero(np.abs(rates - level) > CONVERGED_WITHIN * level)
     return float(edges[off[-1] + 1] - start_s) if len(off) else 0.0
 
@@ -267,11 +268,11 @@ def synchronization(flows: Sequence[FlowRecord], start_s: float, end_s: float) -
 def _feedback(series: Series, link: LinkRecord, flows: Sequence[FlowRecord], start_s: float, end_s: float) -> float:
     """Bytes of the way back that are no flow's data, for each byte of data."""
     back = next((r for r in series.links.values() if (r.port.node, r.port.peer) == (link.port.peer, link.port.node)), None)
-    received = sum(f.received.over(start_s, end_s) for f in flows)
+    received = total(f.received.over(start_s, end_s) for f in flows)
     if back is None or received <= 0 or any(map(_is_tcp, flows)):
         return math.nan
     returning = [f for f in series.flows if (back.port.node, back.port.number) in _trunks(series, f)]
-    return (back.transmitted_bytes.over(start_s, end_s) - sum(f.received.over(start_s, end_s) for f in returning)) / received
+    return (back.transmitted_bytes.over(start_s, end_s) - total(f.received.over(start_s, end_s) for f in returning)) / received
 
 
 def _is_over(cross: Sequence[FlowRecord], start_s: float) -> bool:
@@ -296,13 +297,13 @@ def _phase(
     rates = {f.flow.name: _rate_bps(f, half_s, end_s) for f in flows}
     fair = _fair(series, [*flows, *beside], half_s, end_s)
     share = {name: rate / fair[name] for name, rate in rates.items()}
-    media_bps = sum(rates[f.flow.name] for f in media)
-    available_bps = sum(fair[f.flow.name] for f in media)
-    total_bps = sum(_rate_bps(f, half_s, end_s) for f in everyone)
+    media_bps = total(rates[f.flow.name] for f in media)
+    available_bps = total(fair[f.flow.name] for f in media)
+    total_bps = total(_rate_bps(f, half_s, end_s) for f in everyone)
     timed = [f for f in media if isinstance(f.flow.settings, AlgorithmSettings)]
     delays = [_mean_delay_s(f, half_s, end_s) - _base_delay_s(series, f, half_s, end_s) for f in timed]
     known = [delay for delay in delays if not math.isnan(delay)] or [_waiting_s(link, half_s, end_s)]
-    sent = sum(f.sent.over(half_s, end_s) for f in media)
+    sent = total(f.sent.over(half_s, end_s) for f in media)
     tcp_bps = [rates[f.flow.name] for f in flows if _is_tcp(f) and not is_measured(f)]
     return Phase(
         link.name,
@@ -314,7 +315,7 @@ def _phase(
         media_bps / available_bps,
         total_bps / capacity_bps,
         max(known, default=math.nan),
-        max(0.0, sum(f.lost.over(half_s, end_s) for f in media)) / sent if sent else math.nan,
+        max(0.0, total(f.lost.over(half_s, end_s) for f in media)) / sent if sent else math.nan,
         {f.flow.name: rates[f.flow.name] for f in media},
         jain_index([rates[f.flow.name] for f in media]),
         _converged_s(media, start_s, end_s),

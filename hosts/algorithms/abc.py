@@ -19,8 +19,8 @@ out: an acknowledgement releases two packets at most.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pow
 
+from fairlane.arithmetic import cube, power
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
@@ -74,9 +74,9 @@ def next_window(window: float, packets: int, ecn: int) -> float:
 
 def cubic_window(largest: float, epoch_window: float, elapsed_s: float) -> float:
     """W(t) in packets, so long after a window of epoch_window packets [RFC 9438 eq 1, 2]."""
-    k_s = pow(max(largest - epoch_window, 0.0) / CUBIC_C, 1 / 3)
+    k_s = power(max(largest - epoch_window, 0.0) / CUBIC_C, 1 / 3)
     # A forged round trip of 1e103 s must not raise OverflowError; after a million seconds the window is long at its bound.
-    return CUBIC_C * min(elapsed_s - k_s, 1e6) ** 3 + largest
+    return CUBIC_C * cube(min(elapsed_s - k_s, 1e6)) + largest
 
 
 class AbcSender(Sender):

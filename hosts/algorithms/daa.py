@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, sqrt
 
+from fairlane.arithmetic import square
 from fairlane.hosts.algorithms.base import (
     Feedback,
     Interests,
@@ -107,7 +108,7 @@ def tcp_rate_bps(packet_bytes: float, rtt_s: float, timeout_s: float, loss: floa
     `loss` is a fraction from 0 to 1; times in seconds, 0 or more.
     """
     fast_retransmit_s = rtt_s * sqrt(2 * packets_per_ack * loss / 3)
-    timeouts_s = timeout_s * min(1.0, 3 * sqrt(3 * packets_per_ack * loss / 8)) * loss * (1 + 32 * loss**2)
+    timeouts_s = timeout_s * min(1.0, 3 * sqrt(3 * packets_per_ack * loss / 8)) * loss * (1 + 32 * square(loss))
     seconds_per_packet = fast_retransmit_s + timeouts_s
     return packet_bytes * 8 / seconds_per_packet if seconds_per_packet > 0 else inf  # r_TCP = M / (...) [DAA eq 1]
 

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import ceil, sqrt
 
+from fairlane.arithmetic import power, square
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
@@ -167,7 +168,7 @@ class DelayGrowth:
         p = self.parameters
         self._gaps_ms.append(max(gap_ms, 1.0))
         f_max = 1 / min(self._gaps_ms)
-        alpha = (1 - p.chi) ** (30 / (1000 * f_max))  # [GCC sec 5.3]
+        alpha = power(1 - p.chi, 30 / (1000 * f_max))  # [GCC sec 5.3]
         z = d_ms - self.m
         limit = 3 * sqrt(self.variance)
         noise = clamp(z, -limit, limit)  # an outlier is three deviations to the variance, and itself to m [GCC sec 5.3]
@@ -340,7 +341,7 @@ class GccSender(Sender):
             if self._near(received_bps):
                 rate_bps = self.delay_based_bps + additive_step_bps(self.delay_based_bps, elapsed_s, rtt_s)
             else:
-                rate_bps = self.delay_based_bps * 1.08 ** min(elapsed_s, 1.0)  # eta [GCC sec 5.5]
+                rate_bps = self.delay_based_bps * power(1.08, min(elapsed_s, 1.0))  # eta [GCC sec 5.5]
             if received_bps > 0.0:
                 rate_bps = min(rate_bps, 1.5 * received_bps)  # A_hat < 1.5 R_hat [GCC sec 5.5]
             self.delay_based_bps = self._limited(rate_bps)
@@ -361,7 +362,7 @@ class GccSender(Sender):
             self._decrease_mean_bps = max(received_bps, 1.0)
         self._decrease_mean_bps += 0.05 * (max(received_bps, 1.0) - self._decrease_mean_bps)
         off_kbps, mean_kbps = (self._decrease_mean_bps - received_bps) / 1000, self._decrease_mean_bps / 1000
-        self._decrease_variance = clamp(0.95 * self._decrease_variance + 0.05 * off_kbps**2 / max(mean_kbps, 1.0), 0.4, 2.5)
+        self._decrease_variance = clamp(0.95 * self._decrease_variance + 0.05 * square(off_kbps) / max(mean_kbps, 1.0), 0.4, 2.5)
 
     def _limited(self, rate_bps: float) -> float:
         return clamp(rate_bps, self.parameters.lowest_bps, self.parameters.max_rate_bps)

@@ -34,9 +34,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import exp
 from typing import Any
 
+from fairlane.arithmetic import exp, square
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
@@ -179,7 +179,7 @@ def warped_delay_s(p: NadaParameters, queueing_s: float) -> float:
 
 def aggregate_signal_s(p: NadaParameters, delay_s: float, marking: float, loss: float) -> float:
     """x_curr in seconds [RFC 8698 eq 2]: delay_s is d_tilde or d_queue; marking and loss are fractions of packets."""
-    penalties_s = p.mark_penalty_s * (marking / p.reference_marking) ** 2 + p.loss_penalty_s * (loss / p.reference_loss) ** 2
+    penalties_s = p.mark_penalty_s * square(marking / p.reference_marking) + p.loss_penalty_s * square(loss / p.reference_loss)
     return min(delay_s + penalties_s, p.max_signal_s)  # [RFC 8698 eq 2]
 
 

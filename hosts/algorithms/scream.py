@@ -35,6 +35,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from math import floor, sqrt
 
+from fairlane.arithmetic import square, total
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
@@ -196,15 +197,15 @@ class ScreamParameters:
 
 
 def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+    return total(values) / len(values)
 
 
 def autocorrelation(values: list[float]) -> float:
     """R(values - mean, 1) / R(values - mean, 0); 0 of values that do not vary."""
     middle = mean(values)
     off = [value - middle for value in values]
-    power = sum(value * value for value in off)
-    return sum(off[i] * off[i + 1] for i in range(len(off) - 1)) / power if power > 1e-12 else 0.0
+    power = total(value * value for value in off)
+    return total(off[i] * off[i + 1] for i in range(len(off) - 1)) / power if power > 1e-12 else 0.0
 
 
 def window_change_bytes(p: ScreamParameters, window_bytes: float, target_s: float, queueing_s: float, acked_bytes: float) -> float:
@@ -216,7 +217,7 @@ def window_change_bytes(p: ScreamParameters, window_bytes: float, target_s: floa
 def next_target_s(p: ScreamParameters, target_s: float, norms: list[float], loss_event_rate: float) -> float:
     """qdelay_target from the last samples of qdelay / QDELAY_TARGET_LO, newest last [RFC 8298 sec 4.1.2.3]."""
     last = norms[-p.variance_samples :]
-    variance = max(0.0, sum(norm * norm for norm in last) / len(last) - mean(last) ** 2)
+    variance = max(0.0, total(norm * norm for norm in last) / len(last) - square(mean(last)))
     wanted_s = (mean(norms[-p.mean_samples :]) + sqrt(variance)) * p.target_low_s
     if loss_event_rate > p.loss_rate_threshold:
         target_s = 1.5 * wanted_s
@@ -500,7 +501,7 @@ def next_media_rate_bps(
     rate_ack; fast: in_fast_increase."""
     ramp_up = min(p.ramp_up_bps_per_s, target_bps / 2)
     # Slower near the rate at which congestion was met last, but never less than a fifth
-    scale = clamp((4 * (target_bps - last_max_bps) / last_max_bps) ** 2, 0.2, 1.0)
+    scale = clamp(square(4 * (target_bps - last_max_bps) / last_max_bps), 0.2, 1.0)
     if fast:
         return target_bps + ramp_up * p.adjust_interval_s * scale
     delta_bps = current_bps * (1 - p.pre_congestion_guard * trend) - p.queue_size_factor * queue_bits - target_bps

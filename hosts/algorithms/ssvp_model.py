@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlane.arithmetic import square, total
+
 
 def friendly_alpha(beta: float) -> float:
     """alpha of an AIMD flow that decreases by `beta` (0 to 1) and shares with TCP [SSVP eq 2]."""
-    return 4 * (1 - beta**2) / 3  # alpha = 4 (1 - beta^2) / 3 [SSVP eq 2]
+    return 4 * (1 - square(beta)) / 3  # alpha = 4 (1 - beta^2) / 3 [SSVP eq 2]
 
 
 def mean_throughput_bps(packet_lengths: Sequence[float], duration_s: float) -> float:
@@ -40,7 +42,7 @@ def instantaneous_rate_bps(packet_bytes: float, ipg_s: float) -> float:
 
 def system_throughput_bps(packets: Sequence[float], packet_bytes: Sequence[float], rtt_s: float) -> float:
     """Of all flows, `packets[i]` of length `packet_bytes[i]` a round trip [SSVP eq 10]."""
-    return sum(flow_throughput_bps(k, s, rtt_s) for k, s in zip(packets, packet_bytes, strict=True))  # [SSVP eq 10]
+    return total(flow_throughput_bps(k, s, rtt_s) for k, s in zip(packets, packet_bytes, strict=True))  # [SSVP eq 10]
 
 
 def packets_at_rtt(rtt_s: float, capacity_bps: float, packet_bytes: float) -> float:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil, floor
 
+from fairlane.arithmetic import total
+
 
 def weights(n: int) -> tuple[float, ...]:
     """w_0 ... w_(n-1) [RFC 5348 sec 5.4]; for n = 8: 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2."""
@@ -92,7 +94,7 @@ class LossHistory:
     def _closed_sums(self) -> tuple[float, float]:
         """I_tot1 and W_tot1: of the closed intervals [RFC 5348 sec 5.5]."""
         parts = list(zip(weights(self.n), self.intervals, self.discounts))
-        return sum(w * i * d for w, i, d in parts), sum(w * d for w, _, d in parts)
+        return total(w * i * d for w, i, d in parts), total(w * d for w, _, d in parts)
 
     def _discount(self, open_interval: float) -> float:
         """DF: below 1 when the open interval is more than twice the mean of the others [RFC 5348 sec 5.5]."""

@@ -52,12 +52,14 @@ impl Gaps {
 }
 
 /// The first bucket ends at 1/16, the last has no end.
+#[allow(clippy::disallowed_methods)] // of measured times
 fn bucket(ratio: f64) -> usize {
     let steps = ((ratio.max(1e-9).log2() - LOWEST_OCTAVE) * PER_OCTAVE).ceil();
     steps.clamp(0.0, (BUCKETS - 1) as f64) as usize
 }
 
 /// The upper end of a bucket.
+#[allow(clippy::disallowed_methods)]
 fn bound(bucket: usize) -> f64 {
     if bucket == BUCKETS - 1 {
         return f64::INFINITY;

@@ -111,7 +111,7 @@ mod tests {
         assert!((mean(&mut || stream.exponential(2.0)) - 2.0).abs() < 0.03);
         assert!((mean(&mut || stream.pareto(2.0, 2.5)) - 2.0).abs() < 0.05);
         assert!(mean(&mut || stream.gaussian()).abs() < 0.01);
-        assert!((mean(&mut || stream.gaussian().powi(2)) - 1.0).abs() < 0.02);
+        assert!((mean(&mut || libm::pow(stream.gaussian(), 2.0)) - 1.0).abs() < 0.02);
         // Within one standard deviation 68.27 %, within three 99.73 %.
         for (deviations, part) in [(1.0, 0.6827), (3.0, 0.9973)] {
             assert!((mean(&mut || f64::from(stream.gaussian().abs() < deviations)) - part).abs() < 0.005);

@@ -1,5 +1,7 @@
 //! CUBIC's window after a reduction, in time limited by the application and after a timeout: RFC 9438, and RFC 8312 where it says more.
 
+#![allow(clippy::disallowed_methods)] // within a tolerance
+
 mod bench;
 
 use bench::{config, in_flight, in_flight_with, Bench, MS, MSS};

@@ -1,5 +1,7 @@
 //! Random Early Detection in real numbers, in packet mode: Floyd and Jacobson 1993, figure 2, or ns-2's variations of it.
 
+#![allow(clippy::disallowed_methods)] // within a tolerance
+
 use fairlane_tcp::Nanos;
 
 #[derive(Clone, Debug)]
