@@ -31,18 +31,33 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web web-fuzz run setup build test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands suites-tables notebooks wheel shell stop clean
+.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands suites-tables notebooks wheel shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
 
 setup:
-	@scripts/debian-packages run
-	@scripts/environment run
+	@scripts/debian-packages build
+	@$(MAKE) --no-print-directory --jobs=3 packages environment
 	@scripts/link-mininet
 
-build: setup
-	@scripts/build
+# What does not need the other goes at the same time.
+build:
+	@scripts/debian-packages build
+	@$(MAKE) --no-print-directory --jobs=3 packages programs
+	@scripts/link-mininet
+
+packages:
+	@scripts/debian-packages run
+
+environment:
+	@scripts/environment run
+
+crates:
+	@scripts/cargo tree --quiet --manifest-path switch/Cargo.toml --locked --edges normal,build >/dev/null # downloads what this machine needs
+
+programs: environment crates # P4Runtime's .proto files are in the environment
+	@.venv/bin/python scripts/build
 
 test: build
 	@scripts/debian-packages test film

@@ -11,7 +11,7 @@ import pytest
 
 from fairlane import probes
 
-TOOLS = ("awk", "bash", "cat", "dirname", "env", "head", "ls", "sed", "sort", "tail", "uname")
+TOOLS = ("awk", "bash", "cat", "dirname", "env", "head", "ls", "mkdir", "sed", "sort", "tail", "uname")
 APT_GET = """#!/bin/bash
 [ "$1" = update ] || echo "$@" >>"$LOG"
 for broken in $BROKEN; do [[ " $* " != *" $broken "* ]] || exit 100; done
@@ -83,7 +83,7 @@ RUN = dict.fromkeys(["mininet", "iproute2", "iputils-ping", "ethtool", "iperf3",
     ],
 )
 def test_the_first_rust_that_is_new_enough_is_taken(tmp_path: Path, rusts: dict[str, str], chosen: list[str]) -> None:
-    calls, said = System(tmp_path, RUN | rusts).install("run")
+    calls, said = System(tmp_path, RUN | rusts).install("run", "build")
     assert calls[0][-len(chosen) :] == chosen
     assert {"mininet", "gcc", "python3-venv"} <= set(calls[0])
     assert not said
@@ -91,7 +91,7 @@ def test_the_first_rust_that_is_new_enough_is_taken(tmp_path: Path, rusts: dict[
 
 
 def test_without_a_rust_that_is_new_enough_the_rest_is_installed(tmp_path: Path) -> None:
-    calls, said = System(tmp_path, RUN | {"rustc": "1.75.0"}).install("run")
+    calls, said = System(tmp_path, RUN | {"rustc": "1.75.0"}).install("run", "build")
     assert "gcc" in calls[0]
     assert said == "fairlane: this release has no package for rust; going on without.\n"
 
@@ -133,4 +133,4 @@ def test_the_tools_for_rust_are_those_of_the_installed_rust(tmp_path: Path) -> N
 def test_an_unknown_group_is_refused(tmp_path: Path) -> None:
     done = subprocess.run([probes.ROOT / "scripts" / "debian-packages", "tests"], text=True, capture_output=True, env=os.environ)
     assert done.returncode == 2
-    assert "unknown group 'tests' (run, film, test, web, lint)" in done.stderr
+    assert "unknown group 'tests' (build, run, film, test, web, lint)" in done.stderr
