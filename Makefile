@@ -38,7 +38,7 @@ run: build
 
 setup:
 	@scripts/debian-packages run
-	@scripts/venv .venv requirements.lock
+	@scripts/environment run
 	@scripts/link-mininet
 
 build: setup
@@ -46,14 +46,13 @@ build: setup
 
 test: build
 	@scripts/debian-packages test film
-	@scripts/venv .venv-shell requirements-shell.lock
-	@scripts/venv .venv-docs requirements-docs.lock
-	@scripts/venv .venv-notebooks requirements-notebooks.lock
+	@scripts/environment run test docs notebooks
+	@scripts/environment --shell
 	scripts/test
 
 lint: setup
 	@scripts/debian-packages lint
-	@scripts/venv .venv-lint requirements-lint.lock
+	@scripts/environment run test lint
 	scripts/lint $(ARGS)
 
 bench: build
@@ -89,24 +88,24 @@ citations: setup
 	@.venv/bin/python -m tools.citations $(ARGS)
 
 docs:
-	@scripts/venv .venv-docs requirements-docs.lock
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
-	$(if $(SERVE),.venv-docs/bin/python -m http.server --directory build/site --bind 127.0.0.1 8000)
+	@scripts/environment docs
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	$(if $(SERVE),.venv/bin/python -m http.server --directory build/site --bind 127.0.0.1 8000)
 
 docs-commands: build
-	@scripts/venv .venv-docs requirements-docs.lock
+	@scripts/environment docs
 	nice .venv/bin/python -m tools.documented $(ARGS)
 
 suites-tables: build
 	nice .venv/bin/python -m tools.suites $(ARGS)
 
 notebooks: build
-	@scripts/venv .venv-notebooks requirements-notebooks.lock
-	@.venv-notebooks/bin/python -m tools.notebooks
-	$(if $(OPEN),.venv-notebooks/bin/jupyter lab labs)
+	@scripts/environment notebooks
+	@.venv/bin/python -m tools.notebooks
+	$(if $(OPEN),.venv/bin/jupyter lab labs)
 
 wheel: setup
-	@scripts/venv .venv-wheel requirements-wheel.lock
+	@scripts/environment wheel
 	scripts/wheel $(or $(MACHINE),x86_64)
 	$(if $(filter-out x86_64,$(MACHINE)),,scripts/try-wheel)
 
@@ -128,4 +127,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-shell .venv-docs .venv-notebooks .venv-lint .venv-wheel dist .pytest_cache .hypothesis .mypy_cache .ruff_cache *.egg-info
+	rm -rf switch/target build logs pcaps .venv .venv-shell dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -14,13 +14,13 @@ from fairlane import probes
 from fairlane.experiments import loader
 from tools.site import commands, playground
 
-MKDOCS = probes.ROOT / ".venv-docs" / "bin" / "mkdocs"
+MKDOCS = probes.ROOT / ".venv" / "bin" / "mkdocs"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not MKDOCS.exists():
-        pytest.skip("no .venv-docs: make docs, or make test, makes it")
+        pytest.skip("no mkdocs in .venv: make docs, or make test, installs it")
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
         [str(MKDOCS), "build", "--strict", "--site-dir", str(folder)],

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,14 +15,13 @@ import pytest
 from fairlane import probes
 from fairlane.labs.grading import labs
 
-PYTHON = probes.ROOT / ".venv-notebooks" / "bin" / "python"
 NUMBERS = labs.numbers()
 
 # A P4 program and an algorithm; the others would double the time for the same runs. FAIRLANE_NOTEBOOKS_TWICE=1 runs all of them twice.
 TWICE = NUMBERS if os.environ.get("FAIRLANE_NOTEBOOKS_TWICE") else [n for n in NUMBERS if n in ("04", "06")]
 
 pytestmark = [
-    pytest.mark.skipif(not PYTHON.exists(), reason="no .venv-notebooks: make notebooks, or make test, makes it"),
+    pytest.mark.skipif(not find_spec("jupytext"), reason="no Jupyter in .venv: make notebooks, or make test, installs it"),
     pytest.mark.timeout(900),
 ]  # a minute alone; the machine may be busy
 
@@ -29,7 +30,7 @@ def run(*arguments: object) -> str:
     with tempfile.TemporaryDirectory() as nobodys:  # not the settings of whoever runs the tests
         environment = os.environ | {"PYTHONPATH": str(probes.ROOT), "IPYTHONDIR": nobodys, "MPLBACKEND": "Agg"}
         done = subprocess.run(
-            [str(PYTHON), *map(str, arguments)], cwd=probes.ROOT, env=environment, text=True, capture_output=True, check=False
+            [sys.executable, *map(str, arguments)], cwd=probes.ROOT, env=environment, text=True, capture_output=True, check=False
         )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

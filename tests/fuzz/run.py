@@ -1,6 +1,6 @@
 """Runs a Python fuzz target under Atheris (libFuzzer with Python's own coverage): python tests/fuzz/run.py TARGET [libFuzzer's options].
 
-`make fuzz TARGET=rtcp` calls it; Atheris comes from requirements-fuzz.lock.
+`make fuzz TARGET=rtcp` calls it; Atheris comes from the group `fuzz` of pyproject.toml.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SHORT_S = "4"
 MININET_S = "12"
 
 # The environment is the checkout's own, and a goal of the copy's Makefile must not touch it.
-_LEFT_ALONE = ("venv", "build", "debian-packages", "link-mininet")
+_LEFT_ALONE = ("environment", "build", "debian-packages", "link-mininet")
 _LAB = re.compile(r"make -C labs/\d\d check")
 _METACHARACTERS = re.compile(r"[|;&><$(`]")
 

@@ -1,4 +1,4 @@
-"""make notebooks: writes labs/NN/lab.ipynb from labs/NN/notebook.py, unless it exists. Runs in .venv-notebooks."""
+"""make notebooks: writes labs/NN/lab.ipynb from labs/NN/notebook.py, unless it exists."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs notebooks cell by cell, as a kernel does, each in a process of its own: python -m tools.notebooks.execute NOTEBOOK.py=ANSWER...
 
 ANSWER is the folder of solved files. Prints a line of JSON for each notebook: what failed (null or cell and traceback), the number of cells run, and a
-digest of what came out: what cells printed, and every table and result that they left behind. Runs in .venv-notebooks."""
+digest of what came out: what cells printed, and every table and result that they left behind."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from fairlane.labs.grading import labs, runner
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
 PACKAGES = ("finsy", "protobuf", "rich", "typing-extensions")
-"""Of requirements.lock, what a run in virtual time imports."""
+"""Of uv.lock, what a run in virtual time imports."""
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide-lock.json", "python_stdlib.zip")
 MODULE = "pyodide.asm.wasm"
 """Compressed by us: 3.6 MB in place of 9.6, whatever the server does."""
@@ -46,9 +46,10 @@ _LINE = re.compile(r"^([a-z0-9_.-]+)==", re.IGNORECASE)
 
 
 def _locked(names: tuple[str, ...]) -> Iterator[str]:
-    """The lines of requirements.lock for some packages, with their hashes."""
+    """The lines of a list of requirements for some packages of uv.lock, with their hashes."""
     wanted = False
-    for line in (ROOT / "requirements.lock").read_text().splitlines():
+    export = [str(ROOT / "scripts" / "uv"), "export", "--quiet", "--locked", "--no-emit-project", "--no-header", "--no-annotate"]
+    for line in subprocess.run(export, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines():
         if start := _LINE.match(line):
             wanted = start[1].lower() in names
         elif not line.startswith(" "):
@@ -58,7 +59,7 @@ def _locked(names: tuple[str, ...]) -> Iterator[str]:
 
 
 def wheels(folder: Path) -> list[Path]:
-    """The packages' wheels for the page's Python, at the versions and hashes of requirements.lock."""
+    """The packages' wheels for the page's Python, at the versions and hashes of uv.lock."""
     requirements = folder / "requirements.txt"
     requirements.write_text("\n".join(_locked(PACKAGES)) + "\n")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes"]
@@ -66,9 +67,7 @@ def wheels(folder: Path) -> list[Path]:
     subprocess.run(command, check=True)
     found = sorted(folder.glob("*.whl"))
     if len(found) != len(PACKAGES):
-        raise SystemExit(
-            f"web: {len(found)} wheels for {len(PACKAGES)} packages: is one of {', '.join(PACKAGES)} not in requirements.lock?"
-        )
+        raise SystemExit(f"web: {len(found)} wheels for {len(PACKAGES)} packages: is one of {', '.join(PACKAGES)} not in uv.lock?")
     return found
 
 
