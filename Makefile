@@ -19,7 +19,7 @@
 # make suites-tables   measure the tables of docs/suites.md and write them there
 # make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
 # make shell    a Mininet prompt on the experiment's network
-# make wheel    dist/fairlane-*.whl, one file to install anywhere, and a trial of it (MACHINE=aarch64: for ARM, without the trial)
+# make wheel    dist/fairlane-*.whl, one file to install anywhere, and a trial of it (MACHINE=aarch64: for ARM, tried on ARM alone)
 # make release  what a release publishes, built and tried in dist/; it publishes nothing (docs/releasing.md)
 # make stop     end running experiments and remove the leftovers of dead ones
 # make clean    stop, and remove build products (results stay)
@@ -108,7 +108,7 @@ notebooks: build
 wheel: setup
 	@scripts/environment wheel
 	scripts/wheel $(or $(MACHINE),x86_64)
-	$(if $(filter-out x86_64,$(MACHINE)),,scripts/try-wheel)
+	$(if $(filter $(or $(MACHINE),x86_64),$(shell uname -m)),scripts/try-wheel)
 
 sdist: setup
 	scripts/sdist
