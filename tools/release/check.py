@@ -36,6 +36,11 @@ def names(version: str) -> list[str]:
     ]
 
 
+def files(dist: Path) -> list[Path]:
+    """All but the sums, and what begins with a dot: uv leaves a .gitignore."""
+    return sorted(path for path in dist.iterdir() if path.name != SUMS and not path.name.startswith("."))
+
+
 def _commit(path: Path) -> dict[str, object]:
     """The commit that a wheel or an sdist was made of."""
     if path.suffix == ".whl":
@@ -68,23 +73,24 @@ def _faults_of(path: Path, commit: str, version: str) -> list[str]:
 def faults(dist: Path, version: str, commit: str) -> list[str]:
     """What is missing in the folder, does not belong there, or is not what its name says."""
     wanted = names(version)
-    there = sorted(path for path in dist.iterdir() if path.name != SUMS)
+    there = files(dist)
     others = re.compile(re.escape(wheel(version, "")).replace(r"\.whl", rf"({OTHERS})\.whl"))
     found = [f"{dist / name}: missing" for name in wanted if not (dist / name).is_file()]
     found += [
         f"{path}: no file of release {version}; remove it" for path in there if path.name not in wanted and not others.fullmatch(path.name)
     ]
+    if found:
+        return found
     for path in there:
-        if not found:
-            found += [f"{path}: {fault}" for fault in _faults_of(path, commit, version)]
+        found += [f"{path}: {fault}" for fault in _faults_of(path, commit, version)]
     packages = [str(path) for path in there if path.name.endswith((".whl", ".tar.gz"))]
-    if packages and subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *packages]).returncode:
+    if subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *packages]).returncode:
         found.append(f"{dist}: PyPI would refuse a file: see above")
     return found
 
 
 def sums(dist: Path) -> str:
     """Writes SHA256SUMS, which `sha256sum --check SHA256SUMS` reads."""
-    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(dist.iterdir()) if path.name != SUMS]
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files(dist)]
     (dist / SUMS).write_text("".join(lines), encoding="utf-8")
     return "".join(lines)
