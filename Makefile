@@ -90,7 +90,7 @@ citations: setup
 
 docs:
 	@scripts/environment docs
-	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --config-file tools/site/mkdocs.yml
 	$(if $(SERVE),.venv/bin/python -m http.server --directory build/site --bind 127.0.0.1 8000)
 
 docs-commands: build

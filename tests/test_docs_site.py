@@ -23,7 +23,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no mkdocs in .venv: make docs, or make test, installs it")
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [str(MKDOCS), "build", "--strict", "--site-dir", str(folder)],
+        [str(MKDOCS), "build", "--strict", "--config-file", "tools/site/mkdocs.yml", "--site-dir", str(folder)],
         cwd=probes.ROOT,
         text=True,
         capture_output=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import fairlane
 from fairlane import ad_hoc, user_files
 from fairlane.fabrics import bmv2_ports, switch_process, virtual_fabric
+from fairlane.inputs.located_toml import tomllib
 from fairlane.results.figures import Overload
 from fairlane.results.queues import overloads
 from fairlane.results.series import Steps

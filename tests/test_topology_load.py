@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlane.inputs import located_toml
-from fairlane.inputs.located_toml import ConfigError
+from fairlane.inputs.located_toml import ConfigError, tomllib
 from fairlane.topologies import load
 
 DUMBBELL = """\

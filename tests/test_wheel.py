@@ -1,9 +1,12 @@
-"""The wheel of dist/, where `make wheel` has made one of the files as they are now: it holds each of them."""
+"""The wheel of dist/, where `make wheel` has made one of the files as they are now, and an sdist: they hold each of them."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
+import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -33,3 +36,17 @@ def test_the_wheel_holds_every_file_of_the_package(machine: str) -> None:
         pytest.skip("files have changed since the wheel was made: make wheel")
     held = {name for name in zipfile.ZipFile(wheels[0]).namelist() if ".dist-info/" not in name}
     assert held == {*present, *MADE}
+
+
+def test_an_sdist_holds_all_that_a_build_needs(tmp_path: Path) -> None:
+    build = ["scripts/uv", "build", "--offline", "--quiet", "--sdist", "--no-build-isolation", "--python", sys.executable]
+    subprocess.run([*build, "--out-dir", tmp_path], cwd=probes.ROOT, check=True)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        assert not [member.name for member in archive if member.issym()]
+        held = {name.split("/", 1)[1] for name in archive.getnames()}
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "switch", "scripts"], cwd=probes.ROOT, text=True, capture_output=True, check=True
+    ).stdout
+    needed = [name for name in listed.split("\0") if name and (probes.ROOT / name).exists()]
+    assert {*files(), *needed, "pyproject.toml", "uv.lock", "README.md", "LICENSE"} <= held

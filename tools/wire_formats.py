@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tomllib
 from pathlib import Path
 
 from fairlane.hosts.wire.formats import Field, Format, formats_of
+from fairlane.inputs.located_toml import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 DESCRIPTION = ROOT / "hosts/wire/formats.toml"

@@ -64,7 +64,7 @@ def _edited(data: bytes) -> bytes:
     rest = data[1:]
     while len(rest) > 3:
         new, _, after = rest[3:].partition(b"\0")
-        at = int.from_bytes(rest[:2]) % (len(text) + 1)
+        at = int.from_bytes(rest[:2], "big") % (len(text) + 1)
         text = text[:at] + new + text[at + rest[2] % 32 :]
         rest = after
     return text

@@ -149,7 +149,7 @@ def test_wireshark_leaves_others_traffic_alone(tmp_path: Path) -> None:
     ack = emit_ack(5, 6)
     others = [datagram(ack + b"\0", 5004), datagram(ack, 5005), datagram(b"\x21" + ack[1:], 5004)]
     unequal = bytearray(datagram(ack, 5004))
-    unequal[20:22] = (4000).to_bytes(2)
+    unequal[20:22] = (4000).to_bytes(2, "big")
     rows = fields(capture(tmp_path / "others.pcap", [*others, bytes(unequal)]), "fairlane.ack.sequence", "frame.number")
     assert [list(row) for row in rows] == [["frame.number"]] * 4
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import random
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from fairlane import hosts
 from fairlane.hosts.wire.formats import Format, formats_of
+from fairlane.inputs.located_toml import tomllib
 
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
 
@@ -23,7 +23,7 @@ FORMATS = formats_of(DESCRIPTION)
 
 def described(form: Format, data: bytes) -> dict[str, int]:
     """The fields of `data` by the description alone: the bits of one long number."""
-    number, bits = int.from_bytes(data), 8 * len(data)
+    number, bits = int.from_bytes(data, "big"), 8 * len(data)
     return {f.name: number >> bits - f.offset_bits - f.bits & (1 << f.bits) - 1 for f in form.fields if f.offset_bits + f.bits <= bits}
 
 

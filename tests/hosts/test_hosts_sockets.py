@@ -202,7 +202,7 @@ def test_options_and_checksums_of_datagrams() -> None:
                 header = 4 * (packet[0] & 15)
                 to, udp = socket.inet_ntoa(packet[16:20]), packet[header:]
                 if to == GROUP:
-                    kind = "data" if udp[2:4] == port.to_bytes(2) else "reflected" if udp[8:] == report else "report"
+                    kind = "data" if udp[2:4] == port.to_bytes(2, "big") else "reflected" if udp[8:] == report else "report"
                     seen[kind] = packet[20:header], udp[6:8] == b"\0\0"
         end.close()
     assert seen == {"report": (ROUTER_ALERT_OPTION, True), "reflected": (b"", True), "data": (b"", False)}

@@ -129,7 +129,7 @@ def captured(folder: Path, link: str, flow: Flow) -> list[tuple[int, bool, int, 
             port, length = struct.unpack_from("!HH", frame, header + 2)
             if port - flow.port in (0, 1):
                 payload = frame[header + 8 : header + length]
-                found.append((seconds * SECOND + nanoseconds, port != flow.port, int.from_bytes(frame[30:34]), payload))
+                found.append((seconds * SECOND + nanoseconds, port != flow.port, int.from_bytes(frame[30:34], "big"), payload))
     return found
 
 
@@ -181,7 +181,7 @@ def test_both_drivers_do_the_same(flow: Flow, role: str, recorded: tuple[Path, d
 def test_the_trace_has_what_it_should(recorded: tuple[Path, dict[str, tuple[list, list]]]) -> None:
     """Losses, packets out of order, RTCP, layers that are joined and left, and an application that is held back."""
     folder, logs = recorded
-    numbers = [int.from_bytes(payload[20:28]) for _, rtcp, _, payload in captured(folder, "s1-h2", FLOWS[1]) if not rtcp]
+    numbers = [int.from_bytes(payload[20:28], "big") for _, rtcp, _, payload in captured(folder, "s1-h2", FLOWS[1]) if not rtcp]
     assert sum(a > b for a, b in itertools.pairwise(numbers)) > 100
     kinds = {name: [{kind for _, kind, _ in log} for log in ends] for name, ends in logs.items()}
     assert "loss" in kinds["paced"][0] and "feedback" in kinds["rtcp"][0] and "feedback" in kinds["equation"][0]

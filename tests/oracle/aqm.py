@@ -7,12 +7,12 @@ import math
 import re
 import sys
 import tempfile
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import fairlane
 from fairlane import ad_hoc
+from fairlane.inputs.located_toml import tomllib
 from tests.oracle import tables
 
 HERE = Path(__file__).resolve().parent

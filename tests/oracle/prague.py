@@ -7,7 +7,6 @@ import math
 import statistics
 import sys
 import tempfile
-import tomllib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import fairlane
 from fairlane import ad_hoc
+from fairlane.inputs.located_toml import tomllib
 from tests.oracle import tables
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from fairlane.inputs.located_toml import tomllib
 
 KNOWN = Path(__file__).with_name("known.toml")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from fairlane.inputs.located_toml import tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 
