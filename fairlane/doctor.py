@@ -104,7 +104,9 @@ def _builds() -> list[Finding]:
     findings = []
     if probes.in_checkout():
         findings.append(
-            Finding("Rust >= 1.88", _rust(), "no part of this project can be built", "make setup as root (Debian, Ubuntu), or https://rustup.rs")
+            Finding(
+                "Rust >= 1.88", _rust(), "no part of this project can be built", "make setup as root (Debian, Ubuntu), or https://rustup.rs"
+            )
         )
     return [
         *findings,
