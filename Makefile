@@ -119,6 +119,7 @@ page: web
 	.venv/bin/python -m tools.release page
 
 sbom: setup
+	@scripts/debian-packages web
 	@scripts/environment run release
 	.venv/bin/python -m tools.release sbom
 
