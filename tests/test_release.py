@@ -30,6 +30,9 @@ def checkout(tmp_path: Path) -> Path:
     for place in versions.PLACES:
         (tmp_path / place.file).parent.mkdir(exist_ok=True)
         shutil.copy(probes.ROOT / place.file, tmp_path / place.file)
+    if "repository-code" not in CITATION:
+        with (tmp_path / "CITATION.cff").open("a", encoding="utf-8") as citation:
+            citation.write("repository-code: https://example.org/fairlane\n")
     return tmp_path
 
 
@@ -64,7 +67,7 @@ def test_a_file_of_another_version_is_named(checkout: Path, place: versions.Plac
     assert versions.faults(checkout)
 
 
-def test_a_tag_waits_for_date_and_notes(checkout: Path) -> None:
+def test_a_tag_waits_for_date_notes_and_address(checkout: Path) -> None:
     versions.write(checkout, "9.8.7", "2030-01-02")
     changelog = checkout / versions.CHANGELOG
     text = changelog.read_text(encoding="utf-8")
@@ -76,6 +79,10 @@ def test_a_tag_waits_for_date_and_notes(checkout: Path) -> None:
     ]
     changelog.write_text(text, encoding="utf-8")
     assert versions.faults(checkout, "9.8.7") == ["tag 9.8.7: the tag of a release is v and its version, such as v9.8.7"]
+    citation = checkout / "CITATION.cff"
+    citation.write_text(citation.read_text(encoding="utf-8").replace("repository-code", "# repository-code"), encoding="utf-8")
+    assert [fault.partition(", ")[0] for fault in versions.faults(checkout, "v9.8.7")] == ["CITATION.cff: no repository-code"]
+    assert versions.faults(checkout) == []
 
 
 def test_the_workflow_asks_this_program() -> None:

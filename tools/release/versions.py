@@ -61,6 +61,10 @@ def faults(root: Path, tag: str | None = None) -> list[str]:
         found.append(f"tag {tag}: the tag of a release is v and its version, such as v{version(root)}")
     if tag and notes(root, "Unreleased"):
         found.append(f"{CHANGELOG}: lines under Unreleased, which belong to {tag}")
+    if tag and not re.search(r"^repository-code: ", (root / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE):
+        found.append(
+            "CITATION.cff: no repository-code, which a reader of a release needs; write the repository's address there and as codeRepository into codemeta.json"
+        )
     if not notes(root, expected):
         found.append(f"{CHANGELOG}: nothing under {expected}")
     return found
