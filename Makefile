@@ -152,4 +152,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-shell dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf switch/target build logs pcaps .venv .venv-* dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
