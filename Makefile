@@ -19,7 +19,8 @@
 # make suites-tables   measure the tables of docs/suites.md and write them there
 # make notebooks  the labs as Jupyter notebooks, labs/NN/lab.ipynb; OPEN=1 opens them in JupyterLab
 # make shell    a Mininet prompt on the experiment's network
-# make wheel    dist/fairlane-*.whl, one file to install anywhere, and a trial of it (MACHINE=aarch64: for ARM, without the trial)
+# make wheel    dist/fairlane-*.whl, one file to install anywhere, and a trial of it (MACHINE=aarch64: for ARM, tried on ARM alone)
+# make release  what a release publishes, built and tried in dist/; it publishes nothing (docs/releasing.md)
 # make stop     end running experiments and remove the leftovers of dead ones
 # make clean    stop, and remove build products (results stay)
 #
@@ -31,7 +32,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands suites-tables notebooks wheel shell stop clean
+.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -61,7 +62,7 @@ programs: environment crates # P4Runtime's .proto files are in the environment
 
 test: build
 	@scripts/debian-packages test film
-	@scripts/environment run test docs notebooks
+	@scripts/environment run test docs notebooks release
 	@scripts/environment --shell
 	scripts/test
 
@@ -122,7 +123,31 @@ notebooks: build
 wheel: setup
 	@scripts/environment wheel
 	scripts/wheel $(or $(MACHINE),x86_64)
-	$(if $(filter-out x86_64,$(MACHINE)),,scripts/try-wheel)
+	$(if $(filter $(or $(MACHINE),x86_64),$(shell uname -m)),scripts/try-wheel)
+
+sdist: setup
+	scripts/sdist
+	scripts/try-wheel dist/fairlane-*.tar.gz
+
+page: web
+	@scripts/environment run release
+	.venv/bin/python -m tools.release page
+
+sbom: setup
+	@scripts/debian-packages web
+	@scripts/environment run release
+	.venv/bin/python -m tools.release sbom
+
+release-check: setup
+	@scripts/environment run release
+	.venv/bin/python -m tools.release check
+
+release:
+	python3 -m tools.release agree
+	rm -rf dist
+	$(MAKE) wheel
+	$(MAKE) wheel MACHINE=aarch64
+	$(MAKE) sdist page sbom release-check
 
 web: build
 	@scripts/debian-packages web

@@ -40,7 +40,9 @@ class Build(BuildHookInterface):  # type: ignore[type-arg]
         program, module = _names()
         included[str(release / program)] = f"fairlane/bin/{program}"
         included[str(release / module)] = f"fairlane/native{'.pyd' if module.endswith('.dll') else '.abi3.so'}"
-        platform = os.environ.get("FAIRLANE_PLATFORM") or sysconfig.get_platform()
+        # A Python for macOS may be for two processors at once, and cargo compiles for one.
+        mac = f"macosx_11_0_{os.uname().machine}" if sys.platform == "darwin" else ""
+        platform = os.environ.get("FAIRLANE_PLATFORM") or mac or sysconfig.get_platform()
         build_data["pure_python"] = False
         build_data["tag"] = f"cp310-abi3-{platform.replace('-', '_').replace('.', '_')}"
 
