@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from fairlane import ad_hoc, cli_run, errors, probes
+from fairlane import ad_hoc, cli_run, errors, probes, python_child
 from fairlane.cli_options import (
     PortOption,
     SchedulerOption,
@@ -109,7 +109,7 @@ def _unexpected(error: Exception) -> str:
     if errors.code_of(error) != errors.FAULT:
         return said
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="fairlane-fault-", suffix=".txt", delete=False) as file:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="fairlane-fault-", suffix=".txt", delete=False) as file:
             traceback.print_exception(error, file=file)
     except OSError:
         return said
@@ -521,7 +521,7 @@ def _become(name: str, arguments: list[str]) -> None:
     if program is None:
         raise Refusal(f"{name} is not built: run 'make build'.", CANNOT_RUN_HERE)
     sys.stdout.flush()
-    os.execv(program, [name, *arguments])
+    python_child.become(program, [name, *arguments])
 
 
 @app.command()
@@ -593,6 +593,7 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
 @app.command()
 def clean(stop: Annotated[bool, typer.Option("--stop", help="Also end running experiments.")] = False) -> None:
     """Remove the leftovers of dead runs: namespaces, interfaces, processes. Touches nothing else."""
+    probes.need_linux()
     if not probes.is_root():
         raise Refusal("cleaning up runs needs root: use sudo.", CANNOT_RUN_HERE)
     from fairlane.fabrics import leftovers

@@ -211,7 +211,7 @@ def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Exp
         if save.suffix != ".toml":
             raise Refusal(f"--save {save}: experiment files end with .toml")
         try:
-            with save.open("x", encoding="utf-8") as file:
+            with save.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(ad_hoc.text(experiment, options, extent.duration, extent.seed))
         except FileExistsError:
             raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None
