@@ -20,7 +20,7 @@ ON_INTERFACES = {
 """Files of Mininet and BMv2, which read and write what Linux's kernel and programs do."""
 
 _WITHOUT = """
-import os, signal, sys, warnings
+import os, pathlib, signal, sys, warnings
 warnings.simplefilter("ignore", EncodingWarning)  # of libraries
 # Libraries look at the system while they are imported.
 import asyncio, multiprocessing, selectors, shutil, subprocess, tempfile
@@ -33,6 +33,12 @@ for name in ("fork", "geteuid", "getuid", "getloadavg", "killpg", "nice", "sched
 for name in ("SIGHUP", "SIGKILL", "SIGUSR1", "pthread_sigmask"):
     delattr(signal, name)
 sys.platform = "win32"
+_rename = pathlib.Path.rename
+def rename(folder, name):  # Windows renames no folder in which a file is open
+    for descriptor in pathlib.Path("/proc/self/fd").iterdir():
+        assert not (descriptor.is_symlink() and descriptor.readlink().is_relative_to(folder.absolute())), descriptor.readlink()
+    return _rename(folder, name)
+pathlib.Path.rename = rename
 warnings.filterwarnings("error", category=EncodingWarning, module="fairlane")
 from fairlane.__main__ import main
 sys.argv[0] = "fairlane"
@@ -98,6 +104,13 @@ kind = "rap"
 [measure]
 rate = "= one.mean_bps"
 """
+
+
+def test_doctor_says_what_can_run(tmp_path: Path) -> None:
+    for place, code in (("virtual", 0), ("mininet", 3)):
+        done = _without(tmp_path, "doctor", "--for", place)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "no Mininet" in done.stdout and "apt-get" not in done.stdout
 
 
 def test_mininet_is_refused_in_a_sentence(tmp_path: Path) -> None:
