@@ -38,7 +38,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.terminal import console, say
+from fairlane.terminal import console, say, shown
 
 if TYPE_CHECKING:
     from fairlane.capacity import Capacity
@@ -310,7 +310,7 @@ def paper(
     if real:
         _run_on_wall_clock(real, outcomes, folder, quick_, grpc_port, scheduler, workers)
     make.show(outcomes, console)
-    console.print(f"report: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
+    console.print(f"report: {shown(folder / 'index.html')}", highlight=False, soft_wrap=True)
     if strict and any(o.kind == "unexplained" for o in outcomes):
         raise typer.Exit(CHECK_FAILED)
 
@@ -418,7 +418,7 @@ def new_algorithm(
     from fairlane import skeleton
 
     checkout = probes.in_checkout()
-    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout, acks))
+    source, test = (shown(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout, acks))
     kind, pytest, named = name.replace("_", "-"), ".venv/bin/pytest" if checkout else "pytest", "" if checkout else f" --algorithm {source}"
     for line in (
         f"written: {source}",

@@ -22,6 +22,7 @@ from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
 from fairlane.results.nameless import without_folders
+from fairlane.terminal import shown
 
 if TYPE_CHECKING:
     from fairlane.fabrics.mininet_run import Options
@@ -56,7 +57,7 @@ def execute(
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = result_folder.ResultFolder.reserve(out, experiment.id, experiment.seed)
     for kept in folder.rescued:
-        again = f"The records of a killed run are in {_shown(kept / 'raw')}; 'fairlane report {_shown(kept)}' evaluates them."
+        again = f"The records of a killed run are in {shown(kept / 'raw')}; 'fairlane report {shown(kept)}' evaluates them."
         console.print(again, highlight=False, markup=False, soft_wrap=True)
     raw = folder.work / "raw"
     try:
@@ -86,7 +87,7 @@ def execute(
     judged(true)
     _show(console, experiment, outcome, figures, true, final)
     if final != folder.final:
-        where = f"{_shown(folder.final)} appeared during the run, and is not overwritten: the results are in {_shown(final)}."
+        where = f"{shown(folder.final)} appeared during the run, and is not overwritten: the results are in {shown(final)}."
         console.print(where, highlight=False, markup=False, soft_wrap=True)
     if true.verdict == "invalid":
         return NOT_VALID
@@ -109,7 +110,7 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if least > free:
         raise Refusal(
-            f"a run of {experiment.duration_s:g} s would write at least {least / 1e6:,.1f} MB of records to {_shown(folder.parent)}, where"
+            f"a run of {experiment.duration_s:g} s would write at least {least / 1e6:,.1f} MB of records to {shown(folder.parent)}, where"
             f" {free / 1e6:,.1f} MB are free: give a shorter --duration, or --out on a larger disk",
             errors.CANNOT_RUN_HERE,
         )
@@ -118,11 +119,7 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
 def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:
     """The raw records stay, whatever stood in the way of the rest."""
     kept = folder.keep_records()
-    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then.format(_shown(kept))}.", error) from error
-
-
-def _shown(path: Path) -> str:
-    return os.path.relpath(path)
+    raise Unfinished(f"{errors.say(error)} The raw records are in {shown(kept / 'raw')}; {then.format(shown(kept))}.", error) from error
 
 
 def finish(folder: Path, console: Console) -> None:
@@ -142,7 +139,7 @@ def _show(
         console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
     if outcome.live_changes:
         console.print(report.steered(experiment, outcome), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"results: {_shown(final)}", highlight=False, soft_wrap=True)
+    console.print(f"results: {shown(final)}", highlight=False, soft_wrap=True)
 
 
 def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
