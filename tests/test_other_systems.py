@@ -113,6 +113,11 @@ def test_doctor_says_what_can_run(tmp_path: Path) -> None:
         assert "no Mininet" in done.stdout and "apt-get" not in done.stdout
 
 
+def test_the_page_of_a_run_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    done = _without(tmp_path, "run", "als-3", "--live")
+    assert (done.returncode, done.stdout) == (3, "") and "--live needs Linux or macOS" in done.stderr
+
+
 def test_mininet_is_refused_in_a_sentence(tmp_path: Path) -> None:
     for arguments in (("run", "als-3", "--fabric", "mininet"), ("shell", "als-3"), ("clean",)):
         done = _without(tmp_path, *arguments)

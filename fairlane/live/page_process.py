@@ -33,10 +33,7 @@ _PIECE = 1 << 16
 _BUFFER_BYTES = 1 << 20
 _BEGINS_WITHIN_S = 60.0
 _ENDS_WITHIN_S = 5.0
-_AT_ONCE = getattr(socket, "MSG_DONTWAIT", 0)
 _OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
-if sys.platform == "win32":
-    _OWN_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
 """For Popen: Ctrl-C reaches the run alone. In the run's session, where Linux lets it give way to the run, from Python 3.11 on."""
 
 
@@ -139,7 +136,7 @@ class Wire:
         """Whether all is out."""
         try:
             while self._out and not self.closed:
-                del self._out[: self._end.send(self._out, _AT_ONCE)]
+                del self._out[: self._end.send(self._out, socket.MSG_DONTWAIT)]
         except BlockingIOError:
             return False
         except OSError:
@@ -150,7 +147,7 @@ class Wire:
         """Messages that are there."""
         try:
             while not self.closed:
-                piece = self._end.recv(_PIECE, _AT_ONCE)
+                piece = self._end.recv(_PIECE, socket.MSG_DONTWAIT)
                 self.closed = not piece
                 self._in += piece
         except BlockingIOError:
@@ -204,12 +201,10 @@ class PageProcess:
         self.attendance = Attendance(0, 0)
         self.url = ""
         self._failed: str | None = None
-        ours.setblocking(False)  # where there is no MSG_DONTWAIT
         with theirs:
-            theirs.set_inheritable(True)
             self._process = subprocess.Popen(
                 [*python_child.of_module("fairlane.live.host"), str(theirs.fileno())],
-                **({"close_fds": False} if sys.platform == "win32" else {"pass_fds": [theirs.fileno()]}),
+                pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 **_OWN_GROUP,

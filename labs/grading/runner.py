@@ -173,8 +173,12 @@ def _one_here(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool
 
 @contextmanager
 def _ended_after(limit_s: float, answer: Answer) -> Iterator[None]:
-    """Raises _Endless where the answer's own code jumps back or enters a function after its time; other code runs unwatched."""
-    monitoring: Any = sys.monitoring  # type: ignore[attr-defined] # Python 3.12, which a page has
+    """Raises _Endless where the answer's own code jumps back or enters a function after its time; other code runs unwatched. On
+    Windows with an older Python nothing is watched: Ctrl-C ends an endless loop."""
+    monitoring: Any = getattr(sys, "monitoring", None)  # since Python 3.12, which a page has
+    if monitoring is None:
+        yield
+        return
     events = monitoring.events.JUMP | monitoring.events.PY_START
     end = time.perf_counter() + limit_s
 
