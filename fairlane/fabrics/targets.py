@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -92,7 +91,7 @@ class ModuleCompiler:
 
 def _without_folder(program: str, folder: Path) -> str:
     """A compiled program whose source files are named from the program's folder on: the same bytes wherever that folder is."""
-    return program.replace(encoded(f"{folder}{os.sep}")[:-1], '"')
+    return program.replace(encoded(f"{folder.as_posix()}/")[:-1], '"')
 
 
 class Compiles(Protocol):
