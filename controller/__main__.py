@@ -28,7 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: controller.stop())
-    signal.signal(signal.SIGHUP, lambda *_: controller.reread())
+    if sys.platform != "win32":
+        signal.signal(signal.SIGHUP, lambda *_: controller.reread())
     late: list[str] = []
 
     def watch() -> None:

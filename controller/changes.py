@@ -59,7 +59,7 @@ def read(path: Path, config: Config) -> list[Change]:
     if not path.exists():
         return []
     try:
-        raw = json.loads(path.read_text())
+        raw = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(raw, list):
             raise ConfigError("expected a list")
         changes = [_change(entry, f"[{i}]", config) for i, entry in enumerate(raw)]

@@ -134,7 +134,7 @@ class Config:
 def read(path: Path) -> Config:
     """Read and check a configuration file; ConfigError names the file and the key at fault."""
     try:
-        raw = json.loads(Path(path).read_text())
+        raw = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
     try:

@@ -47,7 +47,7 @@ class P4Info:
     def read(cls, path: Path) -> P4Info:
         """Parse the text format; ValueError names the file and the line at fault."""
         try:
-            return cls(_parsed(Path(path).read_text()))
+            return cls(_parsed(Path(path).read_text(encoding="utf-8")))
         except text_format.ParseError as error:
             raise ValueError(f"{path}: not a P4Info text: {error}") from error
 

@@ -40,7 +40,7 @@ class Log:
     def __init__(self, folder: Path, ports: type[PortRecord] = PortRecord) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._ports, self._memberships = _Table(folder / "controller.csv", ports), _Table(folder / "memberships.csv", Membership)
-        self._events = (folder / "controller.jsonl").open("a")
+        self._events = (folder / "controller.jsonl").open("a", encoding="utf-8", newline="\n")
         self._lock = threading.Lock()
 
     def records(self, records: list[PortRecord]) -> None:
@@ -64,7 +64,7 @@ class _Table:
 
     def __init__(self, path: Path, kind: type) -> None:
         fresh = not path.exists() or path.stat().st_size == 0
-        self._file = path.open("a", newline="")
+        self._file = path.open("a", newline="", encoding="utf-8")
         self._writer = csv.writer(self._file)
         if fresh:
             self._writer.writerow(f.name for f in dataclasses.fields(kind))

@@ -32,6 +32,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """The command line, `fairlane.cli`."""
+    if sys.platform == "win32":  # into a pipe or a file, the same bytes as elsewhere
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", newline="\n")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where the caller ignores it, as `nohup` does
         signal.signal(signal.SIGINT, _ctrl_c)
     from fairlane.cli import main as command

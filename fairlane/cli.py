@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from fairlane import ad_hoc, cli_run, errors, probes
+from fairlane import ad_hoc, cli_run, errors, probes, python_child
 from fairlane.cli_options import (
     PortOption,
     SchedulerOption,
@@ -38,7 +38,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.terminal import console, say
+from fairlane.terminal import console, say, shown
 
 if TYPE_CHECKING:
     from fairlane.capacity import Capacity
@@ -109,7 +109,7 @@ def _unexpected(error: Exception) -> str:
     if errors.code_of(error) != errors.FAULT:
         return said
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="fairlane-fault-", suffix=".txt", delete=False) as file:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="fairlane-fault-", suffix=".txt", delete=False) as file:
             traceback.print_exception(error, file=file)
     except OSError:
         return said
@@ -310,7 +310,7 @@ def paper(
     if real:
         _run_on_wall_clock(real, outcomes, folder, quick_, grpc_port, scheduler, workers)
     make.show(outcomes, console)
-    console.print(f"report: {os.path.relpath(folder / 'index.html')}", highlight=False, soft_wrap=True)
+    console.print(f"report: {shown(folder / 'index.html')}", highlight=False, soft_wrap=True)
     if strict and any(o.kind == "unexplained" for o in outcomes):
         raise typer.Exit(CHECK_FAILED)
 
@@ -418,7 +418,7 @@ def new_algorithm(
     from fairlane import skeleton
 
     checkout = probes.in_checkout()
-    source, test = (os.path.relpath(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout, acks))
+    source, test = (shown(path) for path in skeleton.algorithm(name, probes.ROOT if checkout else Path(), checkout, acks))
     kind, pytest, named = name.replace("_", "-"), ".venv/bin/pytest" if checkout else "pytest", "" if checkout else f" --algorithm {source}"
     for line in (
         f"written: {source}",
@@ -521,7 +521,7 @@ def _become(name: str, arguments: list[str]) -> None:
     if program is None:
         raise Refusal(f"{name} is not built: run 'make build'.", CANNOT_RUN_HERE)
     sys.stdout.flush()
-    os.execv(program, [name, *arguments])
+    python_child.become(program, [name, *arguments])
 
 
 @app.command()
@@ -593,6 +593,7 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
 @app.command()
 def clean(stop: Annotated[bool, typer.Option("--stop", help="Also end running experiments.")] = False) -> None:
     """Remove the leftovers of dead runs: namespaces, interfaces, processes. Touches nothing else."""
+    probes.need_linux()
     if not probes.is_root():
         raise Refusal("cleaning up runs needs root: use sudo.", CANNOT_RUN_HERE)
     from fairlane.fabrics import leftovers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from fairlane import ad_hoc, probes, user_files
 from fairlane.cli_options import AdHoc, Extent, Output, Page, Tutorial, UserFiles, Where, in_groups
-from fairlane.errors import CHECK_FAILED, ProgramRefused, Refusal
+from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
 from fairlane.experiments import fabrics, loader
 from fairlane.experiments.model import Experiment
 from fairlane.inputs import schema
@@ -146,6 +147,8 @@ def _live_options(page: Page, fabric: str) -> live_view.Options | None:
     """The live view's options; None without a page."""
     if not page.live:
         return None
+    if sys.platform == "win32":  # no process there hands a socket on
+        raise Refusal("--live needs Linux or macOS. Run without it, and then: fairlane view FOLDER-OF-RESULTS", CANNOT_RUN_HERE)
     probes.need("live", "--live")
     from fairlane.live.view import Options, speed_of
 
@@ -211,7 +214,7 @@ def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Exp
         if save.suffix != ".toml":
             raise Refusal(f"--save {save}: experiment files end with .toml")
         try:
-            with save.open("x", encoding="utf-8") as file:
+            with save.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(ad_hoc.text(experiment, options, extent.duration, extent.seed))
         except FileExistsError:
             raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -36,6 +37,9 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Ask the machine; takes about a second."""
+    if sys.platform != "linux":
+        here = [found for found in _builds() if found.what in ("fairlane.native (module)", "fairlane-stf")]
+        return [Finding("Linux", False, "virtual time and packet tests alone: no Mininet, no switch on interfaces", "", _MININET), *here]
     return [*_machine(), *_programs(), *_kernel(), *_builds(), *_bmv2(), *_ports()]
 
 

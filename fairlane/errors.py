@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 
 # Exit codes of the command line.
 CHECK_FAILED = 1
@@ -87,6 +88,8 @@ LEAST_ADDRESS_SPACE_BYTES = 600_000 * 1024
 
 def require_address_space() -> None:
     """Refuses a process with a limit (ulimit -v) under which libraries crash. Refusal."""
+    if sys.platform == "win32":  # it has no such limit
+        return
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pandas as pd
 from rich.console import Console
@@ -19,12 +18,14 @@ from fairlane import capacity, errors, floors, user_files
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
 from fairlane.experiments.model import SAMPLED_S, Experiment
 from fairlane.fabrics import progress, virtual_fabric
-from fairlane.fabrics.interrupts import interruptible
-from fairlane.fabrics.mininet_run import Options, begin_changes, network
-from fairlane.fabrics.mininet_run import run as run_on_mininet
+from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
 from fairlane.results.nameless import without_folders
+from fairlane.terminal import shown
+
+if TYPE_CHECKING:
+    from fairlane.fabrics.mininet_run import Options
 
 # Of a switch's counters, one port.
 _ROW_BYTES = 120
@@ -45,8 +46,8 @@ def execute(
     """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the
     output of a killed or failed run; what the machine ran out of, or a fault of the evaluation, leaves the raw records (Unfinished). show: from the folder of
     the raw records makes a replacement for the progress display. judged: takes the verdict."""
-    run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else run_on_mininet
-    target = "virtual" if fabric == "virtual" else options.toolchain.target
+    run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else _run_on_mininet
+    target = "virtual" if isinstance(options, virtual_fabric.Options) else options.toolchain.target
     console.print(
         f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, seed {experiment.seed}",
         highlight=False,
@@ -56,7 +57,7 @@ def execute(
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = result_folder.ResultFolder.reserve(out, experiment.id, experiment.seed)
     for kept in folder.rescued:
-        again = f"The records of a killed run are in {_shown(kept / 'raw')}; 'fairlane report {_shown(kept)}' evaluates them."
+        again = f"The records of a killed run are in {shown(kept / 'raw')}; 'fairlane report {shown(kept)}' evaluates them."
         console.print(again, highlight=False, markup=False, soft_wrap=True)
     raw = folder.work / "raw"
     try:
@@ -86,11 +87,17 @@ def execute(
     judged(true)
     _show(console, experiment, outcome, figures, true, final)
     if final != folder.final:
-        where = f"{_shown(folder.final)} appeared during the run, and is not overwritten: the results are in {_shown(final)}."
+        where = f"{shown(folder.final)} appeared during the run, and is not overwritten: the results are in {shown(final)}."
         console.print(where, highlight=False, markup=False, soft_wrap=True)
     if true.verdict == "invalid":
         return NOT_VALID
     return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
+
+
+def _run_on_mininet(experiment: Experiment, options: Options, raw: Path, show: progress.Progress) -> Outcome:
+    from fairlane.fabrics import mininet_run  # Linux's alone
+
+    return mininet_run.run(experiment, options, raw, show)
 
 
 def _check_room(experiment: Experiment, folder: Path) -> None:
@@ -103,7 +110,7 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if least > free:
         raise Refusal(
-            f"a run of {experiment.duration_s:g} s would write at least {least / 1e6:,.1f} MB of records to {_shown(folder.parent)}, where"
+            f"a run of {experiment.duration_s:g} s would write at least {least / 1e6:,.1f} MB of records to {shown(folder.parent)}, where"
             f" {free / 1e6:,.1f} MB are free: give a shorter --duration, or --out on a larger disk",
             errors.CANNOT_RUN_HERE,
         )
@@ -112,11 +119,7 @@ def _check_room(experiment: Experiment, folder: Path) -> None:
 def _keep(folder: result_folder.ResultFolder, error: BaseException, then: str) -> NoReturn:
     """The raw records stay, whatever stood in the way of the rest."""
     kept = folder.keep_records()
-    raise Unfinished(f"{errors.say(error)} The raw records are in {_shown(kept / 'raw')}; {then.format(_shown(kept))}.", error) from error
-
-
-def _shown(path: Path) -> str:
-    return os.path.relpath(path)
+    raise Unfinished(f"{errors.say(error)} The raw records are in {shown(kept / 'raw')}; {then.format(shown(kept))}.", error) from error
 
 
 def finish(folder: Path, console: Console) -> None:
@@ -136,7 +139,7 @@ def _show(
         console.print(f"at {event.time_s - outcome.timing.begin_s:.1f} s: {event.what}", highlight=False, markup=False)
     if outcome.live_changes:
         console.print(report.steered(experiment, outcome), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"results: {_shown(final)}", highlight=False, soft_wrap=True)
+    console.print(f"results: {shown(final)}", highlight=False, soft_wrap=True)
 
 
 def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
@@ -199,20 +202,20 @@ def _evaluate(
 def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> dict[str, pd.DataFrame]:
     """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
     tables = {"flows": series.flow_table(recorded, fair)}
-    tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g")
+    tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g", lineterminator="\n")
     for name, parts in (("fair_rates", series.fair_rate_columns(recorded)), ("links", series.link_columns(recorded))):
         tables[name] = pd.DataFrame({"link": []})
-        with (folder / f"{name}.csv").open("w", newline="") as file:
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             header = True
             for some in _in_batches(parts):
-                series.frame(list(some.values())).to_csv(file, index=False, float_format="%.6g", header=header)
+                series.frame(list(some.values())).to_csv(file, index=False, float_format="%.6g", lineterminator="\n", header=header)
                 header = False
                 if recorded.experiment.bottleneck in some:
                     tables[name] = series.frame([some[recorded.experiment.bottleneck]])
             if header:
-                pd.DataFrame().to_csv(file, index=False)
+                pd.DataFrame().to_csv(file, index=False, lineterminator="\n")
     if any(link.queues for link in recorded.links.values()):
-        queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g")
+        queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g", lineterminator="\n")
     return tables
 
 
@@ -234,13 +237,14 @@ def shell(experiment: Experiment, options: Options, console: Console) -> None:
     """A Mininet prompt on the network, until the user leaves it."""
     from mininet.log import setLogLevel
 
+    from fairlane.fabrics.mininet_run import begin_changes, network
     from fairlane.fabrics.prompt import Prompt
 
     console.print(options.toolchain.why, highlight=False)
     # Ctrl-C belongs to the prompt: it ends the command that runs there.
     with (
         tempfile.TemporaryDirectory(prefix="fairlane-shell-") as folder,
-        interruptible((signal.SIGTERM, signal.SIGHUP)),
+        interruptible(ENDING),
         network(experiment, options, Path(folder), console.print) as (fabric, controller, _),
     ):
         begin_changes(experiment, fabric, controller, Path(folder), time.time_ns())

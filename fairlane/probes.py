@@ -18,6 +18,7 @@ PACKAGE = Path(__file__).resolve().parent
 ROOT = PACKAGE.parent
 """The checkout, where there is one."""
 VENV_BIN = ROOT / ".venv" / "bin"
+_SUFFIX = ".exe" if sys.platform == "win32" else ""
 
 _QDISC_TRIALS = {
     "netem": "netem delay 1ms",
@@ -33,17 +34,12 @@ def program(name: str) -> Path | None:
     the checkout, or beside the interpreter; or one in PATH or the system's folders."""
     given = os.environ.get("FAIRLANE_BIN")
     for folder in (*([Path(given)] if given else ()), PACKAGE / "bin", VENV_BIN, Path(sys.executable).parent):
-        own = folder / name
+        own = folder / (name + _SUFFIX)
         if os.access(own, os.X_OK):
             return own
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"])
     found = shutil.which(name, path=path)
     return Path(found) if found else None
-
-
-def starts_processes() -> bool:
-    """Not in a browser's page."""
-    return sys.platform != "emscripten"
 
 
 def source(path: str) -> Path:
@@ -74,8 +70,14 @@ def need(extra: str, what: str) -> None:
         raise Refusal(f"{what} needs packages that are not installed here: pip install 'fairlane[{extra}]'", CANNOT_RUN_HERE)
 
 
+def need_linux() -> None:
+    """Refusal elsewhere, of what runs on Mininet."""
+    if sys.platform != "linux":
+        raise Refusal("Mininet needs Linux. On this system, experiments run in virtual time: leave --fabric mininet out.", CANNOT_RUN_HERE)
+
+
 def is_root() -> bool:
-    return os.geteuid() == 0
+    return sys.platform != "win32" and os.geteuid() == 0
 
 
 @functools.cache

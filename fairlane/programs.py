@@ -3,17 +3,18 @@ programs. In a checkout `scripts/build` puts links to it in the place of these c
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
+from fairlane import python_child
+
 
 def main() -> None:
-    program = Path(__file__).with_name("bin") / "fairlane-switch"
-    name = Path(sys.argv[0]).name
+    program = Path(__file__).with_name("bin") / ("fairlane-switch.exe" if sys.platform == "win32" else "fairlane-switch")
+    name = Path(sys.argv[0]).name.removesuffix(".exe")
     if not program.is_file():
         sys.exit(f"{name} is not built: run 'make build'.")
-    os.execv(program, [name, *sys.argv[1:]])
+    python_child.become(program, [name, *sys.argv[1:]])
 
 
 def switch_cli() -> None:

@@ -7,7 +7,10 @@ the first statement of `_START`, which leaves it out, too; later versions may ha
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+from typing import NoReturn
 
 _START = (
     "import sys; sys.path[:1] == [''] and sys.path.pop(0); "
@@ -18,3 +21,16 @@ _START = (
 def of_module(name: str) -> list[str]:
     """The beginning of a command that runs a module, as `python -m` does."""
     return [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-c", _START, name]
+
+
+def become(program: Path, words: list[str]) -> NoReturn:
+    """This process becomes another program; words: its command line, the name first. Windows has no such thing: there it waits for the program, and
+    ends as that ends."""
+    if sys.platform == "win32":
+        import subprocess
+
+        try:
+            sys.exit(subprocess.run(words, executable=program).returncode)
+        except KeyboardInterrupt:  # the program gets it, too
+            sys.exit(130)
+    os.execv(program, words)

@@ -310,7 +310,7 @@ def algorithm(name: str, root: Path, checkout: bool = True, acks: bool = False) 
         for word, replacement in words.items():
             text = text.replace(word, replacement)
         try:
-            with path.open("x", encoding="utf-8") as file:
+            with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         except OSError as error:
             raise Refusal(f"{path}: cannot be written: {error.strerror}") from error

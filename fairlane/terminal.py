@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from rich.console import Console, ConsoleDimensions
 
 _WIDE = 100_000
@@ -26,3 +29,11 @@ console = OwnConsole()
 
 def say(text: str) -> None:
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def shown(path: Path) -> str:
+    """From the current folder on; whole where it is on another drive, as on Windows."""
+    try:
+        return os.path.relpath(path)
+    except ValueError:
+        return str(path)

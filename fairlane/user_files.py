@@ -57,7 +57,7 @@ class OwnProgram:
         if not folder.is_dir():
             for name, text in self.files:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_text(text, encoding="utf-8")
+                (folder / name).write_text(text, encoding="utf-8", newline="\n")
         return folder / self.main
 
 
@@ -80,7 +80,9 @@ def own_program(program: str | Path) -> OwnProgram | None:
             beside = (folder / name for folder in (path.parent, source.parent))
             todo += [found for found in beside if found.is_file() and not found.is_relative_to(probes.PACKAGE)][:1]
     root = Path(os.path.commonpath([path.parent for path in texts]))
-    return OwnProgram(str(source.relative_to(root)), tuple(sorted((str(path.relative_to(root)), text) for path, text in texts.items())))
+    return OwnProgram(
+        source.relative_to(root).as_posix(), tuple(sorted((path.relative_to(root).as_posix(), text) for path, text in texts.items()))
+    )
 
 
 def own_algorithm_files(kinds: Iterable[str]) -> list[Path]:

@@ -113,7 +113,7 @@ def show(path: KeyPath) -> str:
 def read(path: Path) -> Document:
     """Read a TOML file; ConfigError when it cannot be read or parsed."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

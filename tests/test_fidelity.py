@@ -12,8 +12,7 @@ import pytest
 
 from fairlane.experiments import loader
 from fairlane.fabrics.flows import Timing
-from fairlane.fabrics.outcome import Outcome
-from fairlane.fabrics.supervisor import Event
+from fairlane.fabrics.outcome import Event, Outcome
 from fairlane.results import fidelity
 
 ROOT = Path(__file__).resolve().parent.parent

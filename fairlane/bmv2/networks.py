@@ -42,7 +42,8 @@ def _check(path: Path) -> None:
         raise Refusal(f"{path}: there is no such file")
     if path.suffix == ".py" and "p4utils" not in path.read_text(encoding="utf-8", errors="replace"):
         raise Refusal(f"{path}: it does not use p4utils, so that it is no network of p4-utils; run it with {sys.executable} {path}")
-    if os.geteuid() != 0:
+    probes.need_linux()
+    if not probes.is_root():
         raise Refusal(f"{path}: p4-utils builds its networks with Mininet, which needs root: run the same with sudo", CANNOT_RUN_HERE)
     if not probes.has_mininet():
         raise Refusal(f"{path}: Mininet is not installed: 'fairlane doctor' says how", CANNOT_RUN_HERE)

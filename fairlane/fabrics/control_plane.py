@@ -150,4 +150,4 @@ def _check_changes(experiment: Experiment) -> None:
 def write(config: Config, path: Path) -> None:
     """The program's files, which are beside `path`, by their names: the same bytes wherever that is."""
     named = dataclasses.replace(config, p4info=Path(config.p4info).name, bmv2_json=Path(config.bmv2_json).name)
-    path.write_text(controller_config.to_json(named) + "\n")
+    path.write_text(controller_config.to_json(named) + "\n", encoding="utf-8", newline="\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 
@@ -12,10 +13,10 @@ _SPARE = 64
 
 def provide(count: int, what: str) -> None:
     """Allow `count` more open files than there are now. Refusal when the hard limit is lower. what: the files, for the message."""
-    try:
-        import resource
-    except ImportError:  # a browser's page has no such limits
+    if sys.platform in ("emscripten", "win32"):  # no such limit
         return
+    import resource
+
     needed = count + _open_now() + _SPARE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or needed <= soft:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 
 from fairlane.errors import Interrupted
 
+ENDING = (signal.SIGTERM, *(() if sys.platform == "win32" else (signal.SIGHUP,)))
+"""The signals, beside Ctrl-C's, by which others end a process."""
+
 
 @contextlib.contextmanager
-def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)) -> Iterator[None]:
+def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, *ENDING)) -> Iterator[None]:
     """Turns these signals into `Interrupted`; further ones while cleaning up are ignored. Without SIGINT among them, Ctrl-C is
     Python's KeyboardInterrupt, as a prompt expects it."""
 
@@ -31,7 +35,11 @@ def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, sig
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Ctrl-C comes to this process when the block ends, and never to the processes that it starts: their parent ends them."""
+    """Ctrl-C comes to this process when the block ends, and never to the processes that it starts: their parent ends them. On Windows
+    they get it, too."""
+    if sys.platform == "win32":
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

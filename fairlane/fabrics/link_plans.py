@@ -67,7 +67,7 @@ class LinkPlans:
         begins = {} if begin_ns is None else {"begin_unix_ns": begin_ns}
         text = json.dumps({"seed": self.seed, **begins, "links": self._links(switch, begin_ns is not None)}, indent=1)
         fresh = path.with_name(path.name + ".new")
-        fresh.write_text(text + "\n")
+        fresh.write_text(text + "\n", encoding="utf-8", newline="\n")
         # The switch may read it at any time.
         fresh.replace(path)
 

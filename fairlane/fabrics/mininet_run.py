@@ -25,11 +25,11 @@ from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
 from fairlane.fabrics.monitor import Monitor
-from fairlane.fabrics.outcome import Outcome
+from fairlane.fabrics.outcome import Event, Outcome
 from fairlane.fabrics.processes import Process, spawn, stop_all
 from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.raw import json_lines
-from fairlane.fabrics.supervisor import Event, Supervisor
+from fairlane.fabrics.supervisor import Supervisor
 from fairlane.fabrics.targets import Toolchain
 
 _CONTROLLER_TIMEOUT_S = 20.0

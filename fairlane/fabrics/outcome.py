@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.delay_lines import Precision
 from fairlane.fabrics.flows import Timing
-from fairlane.fabrics.supervisor import Event
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a run, in a sentence. time_s: Unix time."""
+
+    time_s: float
+    what: str
 
 
 @dataclass

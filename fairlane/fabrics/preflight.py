@@ -31,6 +31,7 @@ def check_machine(experiment: Experiment) -> None:
         flows.host_tcp(experiment)
     except ValueError as error:
         raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
+    probes.need_linux()
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
     probes.need("mininet", "--fabric mininet")

@@ -166,7 +166,7 @@ def flow_records(folder: Path, flow: str, role: str) -> Iterator[dict[str, Any]]
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:
     """Line by line: the records of hours do not fit into memory at once."""
     try:
-        with path.open(errors="replace") as file:
+        with path.open(errors="replace", encoding="utf-8") as file:
             yield from json_objects(file)
     except OSError:
         return
@@ -239,7 +239,7 @@ def _csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
 
 def _plain_csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
     try:
-        with path.open(newline="", errors="replace") as file:
+        with path.open(newline="", errors="replace", encoding="utf-8") as file:
             rows = csv.reader(file)
             header = next(rows, [])
             chosen = [(at, column) for at, column in enumerate(header) if wanted(column)]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fairlane.errors import RunFailed
+from fairlane.fabrics.outcome import Event
 from fairlane.fabrics.processes import Process
 
 # More deaths than this of one process in a run, and the run ends: something is wrong that a restart does not mend.
@@ -23,14 +24,6 @@ class Watched:
     restart: Callable[[], Process]
     restarts: int = 0
     died_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something that happened to a run, in a sentence. time_s: Unix time."""
-
-    time_s: float
-    what: str
 
 
 @dataclass

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from json import dumps as encoded
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal
@@ -56,7 +57,7 @@ class Toolchain:
             *(f"-D{name}" for name in defines),
             str(source),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         if done.returncode < 0:
             ended = signal.Signals(-done.returncode).name
             raise Refusal(
@@ -65,13 +66,13 @@ class Toolchain:
             )
         if done.returncode != 0:
             raise ProgramRefused(f"{source} does not compile:\n{(done.stderr or done.stdout).strip()}")
-        json.write_text(_without_folder(json.read_text(encoding="utf-8"), source.parent), encoding="utf-8")
+        json.write_text(_without_folder(json.read_text(encoding="utf-8"), source.parent), encoding="utf-8", newline="\n")
         return json, p4info
 
 
 @dataclass(frozen=True)
 class ModuleCompiler:
-    """As a `Toolchain` for runs in virtual time, where no program can be started: the compiler of `fairlane.native`."""
+    """As a `Toolchain` for runs in virtual time, elsewhere than on Linux: the compiler of `fairlane.native`."""
 
     why: str = "switches and compiler in the process"
 
@@ -83,17 +84,23 @@ class ModuleCompiler:
         program, p4info, said = native.compile(source, include=[source.parent], define=list(defines))
         if program is None or p4info is None:
             raise ProgramRefused(f"{source} does not compile:\n{said.strip()}")
-        json_path.write_text(_without_folder(program, source.parent))
-        p4info_path.write_text(p4info)
+        json_path.write_text(_without_folder(program, source.parent), encoding="utf-8", newline="\n")
+        p4info_path.write_text(p4info, encoding="utf-8", newline="\n")
         return json_path, p4info_path
 
 
 def _without_folder(program: str, folder: Path) -> str:
     """A compiled program whose source files are named from the program's folder on: the same bytes wherever that folder is."""
-    return program.replace(encoded(f"{folder}/")[:-1], '"')
+    return program.replace(encoded(f"{folder.as_posix()}/")[:-1], '"')
 
 
-Compiles = Toolchain | ModuleCompiler
+class Compiles(Protocol):
+    """As a `Toolchain` for runs in virtual time."""
+
+    @property
+    def why(self) -> str: ...
+
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]: ...
 
 
 def resolve(
@@ -145,9 +152,9 @@ def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Pa
     return chosen
 
 
-def compiler(choice: CompilerChoice = "auto") -> Compiles:
+def compiler(choice: CompilerChoice = "auto") -> Toolchain | ModuleCompiler:
     """What runs in virtual time needs: a compiler, ours where it is built; the switch is in the process."""
-    if not probes.starts_processes():
+    if sys.platform != "linux" and choice != "p4c":
         return ModuleCompiler()
     ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
     chosen = _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)

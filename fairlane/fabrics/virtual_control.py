@@ -70,7 +70,7 @@ class VirtualController:
         # The values of a record in order; `dataclasses.astuple` copies each, which took as long as all else here.
         self._port_columns = operator.attrgetter(*(f.name for f in dataclasses.fields(ports)))
         for kind, name in ((ports, "controller.csv"), (Membership, "memberships.csv")):
-            file = (folder / name).open("w", newline="")
+            file = (folder / name).open("w", newline="", encoding="utf-8")
             self._files.append(file)
             self._writers[kind] = csv.writer(file, lineterminator="\n")
             self._writers[kind].writerow(f.name for f in dataclasses.fields(kind))

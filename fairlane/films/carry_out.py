@@ -167,7 +167,7 @@ def _run(kind: str, wanted: Wanted, film: Film | None, folder: Path, console: Co
     execute.execute(chosen, options, wanted.fabric, folder / kind, Console(file=io.StringIO()), judged=verdicts.append)
     if film is not None:
         text = text.replace(str(film.path), "film.y4m")
-    (folder / kind / "experiment.toml").write_text(text)
+    (folder / kind / "experiment.toml").write_text(text, encoding="utf-8", newline="\n")
     ran_s = time.monotonic() - began_s
     raw = folder / kind / "raw"
     rate = pictures.FRAMES_PER_SECOND

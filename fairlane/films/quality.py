@@ -121,7 +121,7 @@ def _stacked(upper: bytes, lower: bytes, film: Film) -> bytes:
 
 def _values(path: Path, pattern: str) -> list[float]:
     """PSNR of equal pictures is infinite: 100 dB stands for it."""
-    return [min(100.0, float(match[1])) for line in path.read_text().splitlines() if (match := re.search(pattern, line))]
+    return [min(100.0, float(match[1])) for line in path.read_text(encoding="utf-8").splitlines() if (match := re.search(pattern, line))]
 
 
 def side_by_side(flows: Sequence[tuple[Sequence[Frame], Path]], film: Film, seconds: float, path: Path) -> None:

@@ -39,8 +39,8 @@ def serve(folder: Path, port: int, say: Callable[[str], None]) -> None:
 def open_results(folder: Path) -> Session:
     """The session of a finished run. Refusal: the folder holds no results."""
     try:
-        summary = json.loads((folder / "summary.json").read_text())
-        experiment = experiment_of(json.loads((folder / "experiment.json").read_text()))
+        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        experiment = experiment_of(json.loads((folder / "experiment.json").read_text(encoding="utf-8")))
         timing = Timing(summary["begin_unix_s"], summary["begin_unix_s"] + experiment.duration_s)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(f"{folder}: holds no results of 'fairlane run' that can be opened ({error}).") from error

@@ -105,7 +105,8 @@ class Mirror:
 
 def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_GIVES_WAY)
+    if sys.platform != "win32":
+        os.nice(_GIVES_WAY)
     with socket.socket(fileno=descriptor) as end:
         wire = Wire(end)
         messages = wire.receive()

@@ -35,7 +35,7 @@ def path(folder: Path, row: str) -> Path:
 def shown(folder: Path, row: Row) -> dict[str, Any] | None:
     """For the page: heads, lines, figures, notes; None where the row has not been run on Mininet."""
     try:
-        kept = json.loads(path(folder, row.id).read_text())
+        kept = json.loads(path(folder, row.id).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     axes = list(dict.fromkeys(name for point in kept["points"] for name in point["axes"]))

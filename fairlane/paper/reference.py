@@ -48,7 +48,7 @@ def load(document: Document, folder: Path, name: str) -> Reference | None:
         return None
     path = folder / name
     try:
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text(encoding="utf-8"))
         runs = {_sorted(tuple(cell["axes"].items())): list(cell["runs"]) for cell in kept["cells"]}
         return Reference(str(kept["program"]), runs)
     except OSError as error:

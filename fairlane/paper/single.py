@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from fairlane.paper import kinds, make, read_row, words
 from fairlane.studies import carry_out, read
 from fairlane.studies.collect import Collected
 from fairlane.studies.study import NO_FILES, OwnFiles
+from fairlane.terminal import shown
 
 
 def wants_sweep(path: Path, at: Sequence[str], fabric: str = "virtual") -> bool:
@@ -30,7 +30,7 @@ def run_row(path: Path, at: Sequence[str], seed: int | None, out: Path | None, c
     folder = carry_out.prepared(out or carry_out.default_folder(chosen.id))
     outcomes = make.run([chosen], folder, console)
     make.show(outcomes, console)
-    console.print(f"results: {os.path.relpath(folder)}/index.html", highlight=False, soft_wrap=True)
+    console.print(f"results: {shown(folder)}/index.html", highlight=False, soft_wrap=True)
     return all(o.holds for o in outcomes)
 
 

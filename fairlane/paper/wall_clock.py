@@ -71,7 +71,7 @@ class Run:
     @property
     def is_there(self) -> bool:
         try:
-            kept = json.loads((self.folder / "run.json").read_text())
+            kept = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return False
         return (kept.get("inputs"), kept.get("program")) == (self.inputs, self.program)
@@ -195,9 +195,9 @@ def _carry_out(run: Run, grpc_port: int) -> None:
 
 def _measured(run: Run) -> dict[str, Any]:
     """From the raw records."""
-    begin_s = json.loads((run.folder / "summary.json").read_text())["begin_unix_s"]
+    begin_s = json.loads((run.folder / "summary.json").read_text(encoding="utf-8"))["begin_unix_s"]
     recorded = series.load(run.folder / "raw", run.experiment, Timing(begin_s, begin_s + run.experiment.duration_s))
-    kept = json.loads((run.folder / "run.json").read_text())
+    kept = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
     return {"seed": run.point.seed, **kept, **measures.result(recorded, run.row.measures, dict(run.point.names), run.row.curves)}
 
 

@@ -18,10 +18,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-if sys.platform != "emscripten":
+if sys.platform not in ("emscripten", "win32"):
     import fcntl
 
 LOCK = ".fairlane-holds"
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""For os.open: a link is not followed, and child processes do not inherit the file. Windows has neither."""
 
 
 class Held:
@@ -66,7 +68,7 @@ def _locked(folder: Path) -> tuple[int | None, bool]:
     is taken, it looks abandoned."""
     path = folder / LOCK
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600)
     except FileNotFoundError:
         return None, False
     try:
@@ -75,8 +77,8 @@ def _locked(folder: Path) -> tuple[int | None, bool]:
         os.close(descriptor)
         return None, False
     except OSError:
-        path.unlink(missing_ok=True)
         os.close(descriptor)
+        path.unlink(missing_ok=True)
         return None, True
     if _is(path, descriptor):
         os.write(descriptor, _boot())
@@ -96,7 +98,7 @@ def _is(path: Path, descriptor: int) -> bool:
 
 def _lock(descriptor: int) -> None:
     """BlockingIOError: another process has it. OSError: this file system has no locks."""
-    if sys.platform == "emscripten":
+    if sys.platform in ("emscripten", "win32"):  # on Windows no folder with an open file can be renamed
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -109,7 +111,7 @@ def abandoned(folder: Path) -> Iterator[bool]:
         return
     try:
         # A folder may hold a pipe of this name, which would wait for its other end.
-        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | NO_LINK)
     except OSError:
         yield False
         return
@@ -138,7 +140,7 @@ def _own(folder: Path) -> bool:
         about = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+    return stat.S_ISDIR(about.st_mode) and (sys.platform == "win32" or about.st_uid == os.geteuid())
 
 
 def remove(folder: Path) -> bool:

@@ -82,7 +82,7 @@ def _memberships(folder: Path, experiment: Experiment, timing: Timing) -> list[t
     }
     found = []
     try:
-        with (folder / "memberships.csv").open(newline="") as file:
+        with (folder / "memberships.csv").open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
                 host = hosts.get((row["switch"], int(row["port"])))
                 if host is not None:

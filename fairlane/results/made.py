@@ -52,13 +52,13 @@ def commit() -> tuple[str | None, bool]:
     (None, False): it is not known."""
     if not probes.in_checkout():
         try:
-            built = json.loads((probes.PACKAGE / COMMIT).read_text())
+            built = json.loads((probes.PACKAGE / COMMIT).read_text(encoding="utf-8"))
             return str(built["commit"]), bool(built["changed"])
         except (OSError, ValueError, KeyError, TypeError):
             return None, False
     try:
         name, changes = (
-            subprocess.run(["git", "-C", str(probes.ROOT), *what], text=True, capture_output=True, check=True).stdout.strip()
+            subprocess.run(["git", "-C", str(probes.ROOT), *what], encoding="utf-8", capture_output=True, check=True).stdout.strip()
             for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
         )
     except (OSError, subprocess.CalledProcessError):
@@ -98,13 +98,13 @@ def _sources() -> str:
         inner[:] = [name for name in inner if name != "__pycache__" and not name.startswith(".")]
         found += [Path(folder) / name for name in names if name.endswith(_SOURCES)]
     for path in sorted(found):
-        digest.update(f"{path.relative_to(probes.PACKAGE)}\0".encode() + path.read_bytes() + b"\0")
+        digest.update(f"{path.relative_to(probes.PACKAGE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
 def _module() -> str | None:
     """Of the compiled module."""
-    found = next(probes.PACKAGE.glob("native*.so"), None)
+    found = next((path for path in probes.PACKAGE.glob("native*") if path.suffix in (".so", ".pyd")), None)
     return hashlib.sha256(found.read_bytes()).hexdigest() if found else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ def nameless(word: str) -> str:
         return word
     here = Path.cwd()
     if path.is_relative_to(here) and ".." not in path.parts:
-        return f"{key}{equals}{path.relative_to(here)}"
+        return f"{key}{equals}{path.relative_to(here).as_posix()}"
     return f"{key}{equals}…/{path.name}"
 
 
@@ -29,7 +30,7 @@ def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
     if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, str):
-        return f"…/{Path(value).name}" if value.startswith("/") else value
+        return f"…/{Path(value).name}" if os.path.isabs(value) else value
     if isinstance(value, dict):
         return {key: _without_folders(inner, known) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

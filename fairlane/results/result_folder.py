@@ -13,6 +13,7 @@ import json
 import math
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -157,7 +158,8 @@ def write_whole(path: Path, content: str | bytes) -> Path:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
+            if sys.platform != "win32":
+                os.fchmod(file.fileno(), 0o666 & ~_umask())
             os.fsync(file.fileno())
         return unfinished_file.replace(path)
     except BaseException:
@@ -167,7 +169,7 @@ def write_whole(path: Path, content: str | bytes) -> Path:
 
 def write_new(path: Path, content: str) -> None:
     """As `write_whole`. FileExistsError: there is a file or a link of that name."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | held.NO_LINK, 0o666))
     try:
         write_whole(path, content)
     except BaseException:
@@ -178,7 +180,11 @@ def write_new(path: Path, content: str) -> None:
 def _umask() -> int:
     """Linux tells it; elsewhere one must set it to learn it."""
     try:
-        return next(int(line.split()[1], 8) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("Umask:"))
+        return next(
+            int(line.split()[1], 8)
+            for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+            if line.startswith("Umask:")
+        )
     except (OSError, StopIteration):
         return 0o022
 

@@ -30,7 +30,7 @@ class Finished:
 def write(raw: Path, run: Finished) -> None:
     """Into the folder of raw records. Floats keep infinities, which Python's JSON writes and reads."""
     half = raw / f".{_NAME}"
-    half.write_text(json.dumps(without_folders(run)))
+    half.write_text(json.dumps(without_folders(run)), encoding="utf-8", newline="\n")
     half.replace(raw / _NAME)  # where it is, it is whole
 
 
@@ -48,7 +48,7 @@ def read(raw: Path) -> Finished:
     """What `write` wrote. Refusal when it cannot be read."""
     path = raw / _NAME
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
         experiment = data["experiment"]
         for flow in experiment["flows"]:
             _with_attributes(flow["settings"])

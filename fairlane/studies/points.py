@@ -193,23 +193,30 @@ def run(job: Job) -> Done:
     return Done(kept, time.process_time() - began)
 
 
-class _OneTranslation(targets.Toolchain):
+@dataclasses.dataclass(frozen=True)
+class _OneTranslation:
     """Translates a program once for all runs of this process, unless its files may change meanwhile."""
+
+    compiler: targets.Compiles
+
+    @property
+    def why(self) -> str:
+        return self.compiler.why
 
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
         if not (probes.is_own(source) or source.is_relative_to(_folder().name)):
-            return super().compile(source, folder, defines)
+            return self.compiler.compile(source, folder, defines)
         kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines])[:16]}"
         found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"
         if not all(path.is_file() for path in found):
             kept.mkdir(exist_ok=True)
-            super().compile(source, kept, defines)
+            self.compiler.compile(source, kept, defines)
         return found
 
 
 @cache
-def _compiler() -> targets.Toolchain:
-    return _OneTranslation(**vars(targets.compiler()))
+def _compiler() -> _OneTranslation:
+    return _OneTranslation(targets.compiler())
 
 
 @cache
@@ -222,10 +229,12 @@ def _take_algorithms(files: OwnFiles) -> None:
     """Know the flow kinds of the user's own files; read a file only if this process has not read the same text."""
     for name, text in files.algorithms:
         loaded = (getattr(module, "__file__", None) for key, module in list(sys.modules.items()) if key.startswith(own_algorithms.MODULES))
-        if any(path and Path(path).name == name and Path(path).is_file() and Path(path).read_text() == text for path in loaded):
+        if any(
+            path and Path(path).name == name and Path(path).is_file() and Path(path).read_text(encoding="utf-8") == text for path in loaded
+        ):
             continue
         path = Path(_folder().name) / name
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8", newline="\n")
         user_files.use_algorithm(path)
 
 
@@ -239,7 +248,7 @@ def _with_programs(experiment: Experiment, files: OwnFiles) -> Experiment:
     if not own.is_dir():
         own.mkdir(parents=True)
         for name, text in files.programs:
-            (own / name).write_text(text)
+            (own / name).write_text(text, encoding="utf-8", newline="\n")
         user_files.assemble(probes.source(control.program), [own / name for name, _ in files.programs], folder)
     program = str(folder / Path(control.program).name)
     return dataclasses.replace(

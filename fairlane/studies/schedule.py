@@ -6,15 +6,19 @@ number of workers.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import pickle
-import selectors
+import queue
 import signal
 import subprocess
+import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fairlane import probes, python_child
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
@@ -33,7 +37,7 @@ Say = Callable[[str], None]
 
 def cores() -> int:
     """Processors that this process may use."""
-    return len(os.sched_getaffinity(0))
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def run(jobs: Sequence[Job], say: Say, *, scheduler: str | None = None, workers: int | None = None) -> Iterator[tuple[Job, Done | Failure]]:
@@ -55,9 +59,9 @@ def _lost(who: str, job: Job) -> str:
 
 
 class _Worker:
-    """A process of `fairlane.studies.worker`, and the job that it has."""
+    """A process of `fairlane.studies.worker`, and the job that it has. Its outcomes come to `told`, and None once it has ended."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, told: queue.SimpleQueue[tuple[_Worker, Any]]) -> None:
         environment = {**os.environ, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         with interrupts.held():
             self._process = subprocess.Popen(
@@ -68,40 +72,36 @@ class _Worker:
                 bufsize=0,
             )
         self.job: Job | None = None
-        self._read = b""
+        # A thread, since Windows cannot wait for several pipes.
+        threading.Thread(target=self._listen, args=(told,), daemon=True).start()
 
-    def fileno(self) -> int:
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+    def _listen(self, told: queue.SimpleQueue[tuple[_Worker, Any]]) -> None:
+        try:
+            with (
+                io.BufferedReader(cast(io.RawIOBase, self._process.stdout)) as outcomes,
+                contextlib.suppress(EOFError, OSError, pickle.UnpicklingError),
+            ):
+                while True:
+                    told.put((self, pickle.load(outcomes)))
+        finally:
+            told.put((self, None))
 
     def give(self, job: Job) -> None:
-        """Start a job. A worker that is gone already is found so by `take`."""
+        """Start a job. A worker that is gone already has told so."""
         self.job = job
         assert self._process.stdin is not None
         try:
             view = memoryview(pickle.dumps(job))
             while view:
                 view = view[self._process.stdin.write(view) :]
-        except BrokenPipeError:
+        except OSError:
             pass
-
-    def take(self) -> Any:
-        """The outcome of its job, None if more of it has to come. EOFError: the process has ended."""
-        data = os.read(self.fileno(), 1 << 20)
-        if not data:
-            raise EOFError
-        self._read += data
-        if len(self._read) < 8 or len(self._read) < 8 + int.from_bytes(self._read[:8], "big"):
-            return None
-        outcome, self._read, self.job = pickle.loads(self._read[8:]), b"", None
-        return outcome
 
     def end(self) -> str:
         """End it, whatever it does, and say how it ended."""
         self._process.kill() if self._process.poll() is None and self.job is not None else None
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         try:
             code = self._process.wait(5)
         except subprocess.TimeoutExpired:
@@ -113,49 +113,44 @@ class _Worker:
 
 def _here(ordered: Sequence[Job], say: Say, count: int) -> Iterator[tuple[Job, Done | Failure]]:
     waiting, deaths = deque(ordered), Counter[str]()
-    with held.scratch(_SCRATCH) as folder, selectors.DefaultSelector() as ready:
+    told: queue.SimpleQueue[tuple[_Worker, Any]] = queue.SimpleQueue()
+    with held.scratch(_SCRATCH) as folder:
         workers: set[_Worker] = set()
-
-        def start() -> None:
-            worker = _Worker(folder)
-            workers.add(worker)
-            ready.register(worker, selectors.EVENT_READ)
-            worker.give(waiting.popleft())
-
         try:
             while workers or waiting:
                 while waiting and len(workers) < count:
-                    start()
-                for key, _ in ready.select():
-                    worker: Any = key.fileobj
-                    job = worker.job
-                    try:
-                        outcome = worker.take()
-                    except EOFError:
-                        ready.unregister(worker)
-                        workers.remove(worker)
-                        how = worker.end()
-                        if job is None:
-                            continue
-                        deaths[job.key] += 1
-                        if deaths[job.key] > LOST_WORKERS:
-                            yield job, _killed(job)
-                        else:
-                            say(_lost(how, job))
-                            waiting.appendleft(job)
-                        continue
-                    if outcome is None:
-                        continue
-                    if waiting:
-                        worker.give(waiting.popleft())
-                    else:
-                        ready.unregister(worker)
-                        workers.remove(worker)
-                        worker.end()
+                    worker = _Worker(folder, told)
+                    workers.add(worker)
+                    worker.give(waiting.popleft())
+                worker, outcome = _next(told)
+                job = worker.job
+                if job is None or worker not in workers:  # it had nothing left to do
+                    continue
+                worker.job = None
+                if outcome is not None and waiting:
+                    worker.give(waiting.popleft())
+                else:
+                    workers.remove(worker)
+                    how = worker.end()
+                if outcome is not None:
                     yield job, outcome
+                    continue
+                deaths[job.key] += 1
+                if deaths[job.key] > LOST_WORKERS:
+                    yield job, _killed(job)
+                else:
+                    say(_lost(how, job))
+                    waiting.appendleft(job)
         finally:
             for worker in workers:
                 worker.end()
+
+
+def _next(told: queue.SimpleQueue[tuple[_Worker, Any]]) -> tuple[_Worker, Any]:
+    """Windows hears Ctrl-C between two waits alone."""
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return told.get(timeout=0.5 if sys.platform == "win32" else None)
 
 
 _SCRATCH = "fairlane-study-"

@@ -20,7 +20,7 @@ from typing import Any
 
 from fairlane import probes
 from fairlane.errors import Refusal
-from fairlane.results import result_folder
+from fairlane.results import held, result_folder
 from fairlane.user_files import KEPT
 
 FOLDER = "points"
@@ -57,7 +57,7 @@ def program_digest() -> str:
     digest = hashlib.sha256()
     for pattern in _SOURCES:
         for path in sorted(probes.PACKAGE.glob(pattern)):
-            digest.update(str(path.relative_to(probes.PACKAGE)).encode() + b"\0" + path.read_bytes() + b"\0")
+            digest.update(path.relative_to(probes.PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(Path(native.__file__).read_bytes())
     return digest.hexdigest()
 
@@ -91,7 +91,7 @@ def check_own(folder: Path) -> None:
     if not folder.is_dir():
         return
     kept = folder / FOLDER
-    if os.geteuid() == 0 and (owner := folder.stat().st_uid) != 0:
+    if probes.is_root() and (owner := folder.stat().st_uid) != 0:
         raise Refusal(
             f"--out {folder}: belongs to another user (uid {owner}), who could lead what root writes there elsewhere."
             " Run it as that user (sudo -u), or give another folder."
@@ -122,8 +122,8 @@ class Store:
             earlier.parent.mkdir(exist_ok=True)
             path.rename(earlier)
         result_folder.write_whole(path, result_folder.json_text(result))
-        descriptor = os.open(path.parent / "took.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        with os.fdopen(descriptor, "a") as file:
+        descriptor = os.open(path.parent / "took.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | held.NO_LINK, 0o666)
+        with os.fdopen(descriptor, "a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps({"key": key, "seconds": round(took_s, 3)}) + "\n")
 
     def _path(self, study: str, key: str) -> Path:
@@ -136,7 +136,7 @@ class Store:
         """Processor seconds that the newest results of these points took."""
         newest: dict[str, float] = {}
         try:
-            for line in (self.folder / study / "took.jsonl").read_text().splitlines():
+            for line in (self.folder / study / "took.jsonl").read_text(encoding="utf-8").splitlines():
                 record = json.loads(line)
                 newest[record["key"]] = record["seconds"]
         except (OSError, ValueError, KeyError, RecursionError):
@@ -147,7 +147,7 @@ class Store:
 def _read(path: Path, inputs: str | None = None) -> dict[str, Any] | None:
     """A kept result; None where there is none, or one of other inputs."""
     try:
-        kept = json.loads(path.read_text())
+        kept = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(kept, dict) or not isinstance(kept.get("inputs"), str):

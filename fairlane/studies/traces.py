@@ -21,7 +21,7 @@ def own(document: Document) -> dict[str, Path]:
 
 def carried(file: Path) -> tuple[str, str]:
     """Name and text under which a trace goes with a run: the name tells what is in the file."""
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{file.name}", text
 
 
@@ -49,7 +49,7 @@ def placed(document: Document, traces: Mapping[str, str], folder: Path) -> Docum
     folder.mkdir(exist_ok=True)
     for name, text in traces.items():
         if not (folder / name).is_file():
-            (folder / name).write_text(text)
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return Document(str(folder / Path(document.name).name), document.values, {})
 
 

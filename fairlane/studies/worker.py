@@ -48,9 +48,9 @@ def main() -> None:
             return
         outcome = pickle.dumps(attempt(points.run, job))
         try:
-            outcomes.write(len(outcome).to_bytes(8, "big") + outcome)
+            outcomes.write(outcome)
             outcomes.flush()
-        except BrokenPipeError:
+        except OSError:
             return
 
 

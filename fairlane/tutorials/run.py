@@ -15,9 +15,8 @@ from rich.console import Console
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
-from fairlane.fabrics import leftovers, preflight, targets
-from fairlane.fabrics.interrupts import interruptible
-from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics import preflight, targets
+from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.targets import Toolchain
 from fairlane.tutorials import programs, topology, virtual_network
 from fairlane.tutorials.programs import SwitchProgram
@@ -118,6 +117,8 @@ def _run_virtual(read: TutorialTopology, options: Options, folder: Path, console
 
 def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console: Console) -> bool:
     _check_machine()
+    from fairlane.fabrics import leftovers  # Linux's alone
+
     toolchain = _toolchain(options.target, options.compiler, read)
     first_port = options.grpc_port or FIRST_GRPC_PORT
     preflight.check_ports([first_port + i for i in range(len(read.switches))])
@@ -129,8 +130,8 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
     from fairlane.tutorials.mininet_network import TutorialNetwork
 
     # Ctrl-C belongs to the prompt: it ends the command that runs there.
-    numbers = (signal.SIGTERM, signal.SIGHUP) if options.prompt else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    record = RunRecord.create(f"fairlane {read.path.name}")
+    numbers = ENDING if options.prompt else (signal.SIGINT, *ENDING)
+    record = leftovers.RunRecord.create(f"fairlane {read.path.name}")
     network = None
     try:
         with interruptible(numbers):
@@ -172,6 +173,7 @@ def _prompt(network, folder: Path, console: Console) -> None:
 
 
 def _check_machine() -> None:
+    probes.need_linux()
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or with --fabric virtual.", CANNOT_RUN_HERE)
     if not probes.has_mininet():
@@ -236,4 +238,4 @@ def _origins(found: Sequence[SwitchProgram]) -> dict[str, str]:
 
 def _write(folder: Path, options: Options, summary: dict) -> None:
     if options.out is not None:
-        (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+        (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8", newline="\n")

@@ -274,7 +274,7 @@ def network(answer: Answer) -> None:
     adapts_at_all(answer)
     algorithms.use(answer, FILE, KIND)
     path = answer.scratch / "chain.toml"
-    path.write_text(_CHAIN)
+    path.write_text(_CHAIN, encoding="utf-8", newline="\n")
     flows = api.run(path).summary["flows"]
     parts = {flow["name"]: flow["goodput_bps"] / flow["fair_share_bps"] for flow in flows}
     told = ", ".join(f"C{n} {flow['goodput_bps'] / 1e3:.0f} of {flow['fair_share_bps'] / 1e3:.0f} kb/s" for n, flow in enumerate(flows))

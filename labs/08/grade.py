@@ -75,8 +75,8 @@ def ran(answer: Answer) -> dict[str, float]:
         algorithms.use(answer, FILE, KIND)
         result = api.run(TREE)
         receivers = {name: goodput for name, goodput in result.goodputs_bps.items() if name.startswith("video@")}
-        kept.write_text(json.dumps({**receivers, **result.check_values}))
-    return json.loads(kept.read_text())
+        kept.write_text(json.dumps({**receivers, **result.check_values}), encoding="utf-8", newline="\n")
+    return json.loads(kept.read_text(encoding="utf-8"))
 
 
 @check(2, "in the tree each receiver has the layers that its path has room for", NETWORK_S)

@@ -38,17 +38,19 @@ _FROM_S, _TO_S = 2.0, 60.0
 
 def rates(kind: str, buffer_packets: int = 4, seed: int = 1) -> list[list[float]]:
     """The rate that each of three flows sets, averaged over 150 ms, in bit/s, from 2 to 60 s: a row for each flow."""
-    inputs = store.digest_of([store.program_digest(), store.algorithm_digest(kind), Path(__file__).read_text(), buffer_packets, seed])
+    inputs = store.digest_of(
+        [store.program_digest(), store.algorithm_digest(kind), Path(__file__).read_text(encoding="utf-8"), buffer_packets, seed]
+    )
     path = KEPT / f"{kind}-{buffer_packets}-{seed}-{inputs[:16]}.json"
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = _run(kind, buffer_packets, seed)
     KEPT.mkdir(parents=True, exist_ok=True)
     for old in KEPT.glob(f"{kind}-{buffer_packets}-{seed}-*.json"):
         old.unlink(missing_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}.tmp")
-    unfinished.write_text(json.dumps(found))
+    unfinished.write_text(json.dumps(found), encoding="utf-8", newline="\n")
     unfinished.replace(path)
     return found
 

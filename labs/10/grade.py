@@ -124,8 +124,8 @@ def measured(answer: Answer) -> Measures:
     kept = answer.scratch / "measures.json"
     if not kept.is_file():
         algorithms.use(answer, FILE, KIND)
-        kept.write_text(json.dumps(measure(KIND, *situations(KIND)).as_json()))
-    return Measures(**json.loads(kept.read_text()))
+        kept.write_text(json.dumps(measure(KIND, *situations(KIND)).as_json()), encoding="utf-8", newline="\n")
+    return Measures(**json.loads(kept.read_text(encoding="utf-8")))
 
 
 @check(2, "four flows use a link of 2 Mb/s, and share it", NETWORK_S)

@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     else:
         print(runner.text(grade))
         if args.json is not None:
-            args.json.write_text(encoded + "\n")
+            args.json.write_text(encoded + "\n", encoding="utf-8", newline="\n")
     return 0 if grade.points >= grade.of else 1
 
 

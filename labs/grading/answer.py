@@ -32,13 +32,13 @@ class Answer:
 
     def remember(self, check: Titled) -> None:
         """That a check holds, for `needs` of those after it."""
-        with (self.scratch / "held").open("a") as file:
+        with (self.scratch / "held").open("a", encoding="utf-8", newline="\n") as file:
             file.write(f"{check.title}\n")
 
     def needs(self, *checks: Titled) -> None:
         """Missed unless these, which come before, hold. They are not tried again: what loops would do so again."""
         held = self.scratch / "held"
-        known = held.read_text().splitlines() if held.is_file() else []
+        known = held.read_text(encoding="utf-8").splitlines() if held.is_file() else []
         for check in checks:
             if check.title not in known:
                 raise Missed(f"not tried yet: '{check.title}' does not hold", "first make the checks before this one hold")
@@ -97,14 +97,14 @@ class Answer:
                 f"does not compile:\n{_relative(said, folder)}",
                 hint="the compiler marks the place; 'fairlane compile --explain CODE' tells more about an error's code",
             )
-        out.write_text(program)
+        out.write_text(program, encoding="utf-8", newline="\n")
         return out
 
 
 def stf(program: Path, test: str) -> str:
     """Play a packet test (STF) against a compiled program. "" when it passes, otherwise what differed."""
     script = program.with_suffix(".stf")
-    script.write_text(test)
+    script.write_text(test, encoding="utf-8", newline="\n")
     try:
         passed, said = native.packet_test(program, script)
     except ValueError as error:

@@ -118,10 +118,10 @@ def wrong(lab: Lab, mistake: Wrong, folder: Path) -> Path:
     """The solution with one mistake in it. ValueError when the text to be replaced is not there exactly once."""
     solution(lab, folder)
     path = folder / mistake.file
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     if mistake.find and text.count(mistake.find) != 1:
         raise ValueError(
             f"labs/{lab.number}/lab.toml: wrong answer {mistake.name!r}: {mistake.find!r} is {text.count(mistake.find)} times in {mistake.file}"
         )
-    path.write_text(text.replace(mistake.find, mistake.replace) if mistake.find else mistake.replace)
+    path.write_text(text.replace(mistake.find, mistake.replace) if mistake.find else mistake.replace, encoding="utf-8", newline="\n")
     return folder

@@ -68,7 +68,7 @@ def played(program: Path, script: Iterable[str], ports: Iterable[int]) -> Seen:
     # A runt, which no program forwards, makes the runner name the port's packets.
     lines = [*(f"packet {port} 00" for port in ports), *script]
     path = program.with_suffix(".played.stf")
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
     try:
         _, said = native.packet_test(program, path, verbose=True)
     except ValueError as error:

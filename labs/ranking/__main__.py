@@ -54,7 +54,11 @@ def main(argv: list[str] | None = None, say: Callable[[str], None] = print) -> i
     parser.add_argument("--store", action="store_true", help="run the others and write others.json; needs no file")
     args = parser.parse_args(argv)
     if args.store:
-        STORE.write_text(json.dumps({kind: measure(kind, *situations(kind)).as_json() for kind in rivals()}, indent=1) + "\n")
+        STORE.write_text(
+            json.dumps({kind: measure(kind, *situations(kind)).as_json() for kind in rivals()}, indent=1) + "\n",
+            encoding="utf-8",
+            newline="\n",
+        )
         say(f"written: {os.path.relpath(STORE)}")
         return 0
     if args.file is None or not args.file.is_file():

@@ -118,7 +118,7 @@ def _variation(result: Result) -> float:
 
 def stored() -> dict[str, Measures]:
     """Of all rivals, as `others.json` has them: `python -m fairlane.labs.ranking --store` makes it. Runs are the same on every machine."""
-    return {kind: Measures(**values) for kind, values in json.loads(STORE.read_text()).items()}
+    return {kind: Measures(**values) for kind, values in json.loads(STORE.read_text(encoding="utf-8")).items()}
 
 
 def score(measures: Measures, weights: Mapping[str, float] = EVEN) -> float:

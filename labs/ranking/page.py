@@ -69,9 +69,9 @@ def table(lines: Sequence[Line]) -> pd.DataFrame:
 def write(lines: Sequence[Line], weights: Mapping[str, float], seed: int, pictures: Sequence[tuple[str, Figure]], folder: Path) -> Path:
     """`ranking.html` and `ranking.csv` in a folder, which is made; the page. pictures: of the own scheme's runs, with what they show."""
     folder.mkdir(parents=True, exist_ok=True)
-    table(lines).to_csv(folder / "ranking.csv", index=False)
+    table(lines).to_csv(folder / "ranking.csv", index=False, lineterminator="\n")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(Path(__file__).with_name("page.html").read_text())
+    template = environment.from_string(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
     page = folder / "ranking.html"
     own = next(line for line in lines if line.own)
     shown = [(text, _svg(figure)) for text, figure in pictures]
@@ -85,7 +85,9 @@ def write(lines: Sequence[Line], weights: Mapping[str, float], seed: int, pictur
             pictures=shown,
             bars=_svg(_bars(lines, weights)),
             ratio=lambda x: "TCP has nothing" if math.isinf(x) else f"{x:.2f}",
-        )
+        ),
+        encoding="utf-8",
+        newline="\n",
     )
     return page
 

@@ -74,7 +74,7 @@ impl Outcome {
 /// Compiles a file. A file that cannot be read is an error like others, in [`Outcome::diagnostics`].
 pub fn compile(path: &Path, options: &Options) -> Outcome {
     match fairlane_syntax::parse_file(path, &syntax_options(options)) {
-        Ok(parsed) => finish(&path.display().to_string(), parsed, options),
+        Ok(parsed) => finish(&fairlane_syntax::shown(path), parsed, options),
         Err(e) => {
             let mut diagnostics = Diagnostics::default();
             let message = format!("cannot read {}: {e}", path.display());

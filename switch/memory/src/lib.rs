@@ -1,8 +1,8 @@
-//! The memory of our programs and of the Python module, from jemalloc (tikv-jemallocator).
+//! The memory of our programs and of the Python module: on Linux from jemalloc (tikv-jemallocator), elsewhere the system's.
 //!
 //! A program that says `use fairlane_memory as _;` allocates from here. See `docs/decisions/huge-pages.md` for why.
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -11,6 +11,7 @@ static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[macro_export]
 macro_rules! huge_pages {
     () => {
+        #[cfg(target_os = "linux")]
         // SAFETY: a C string, which ends with its null, and lives as long as the program.
         #[unsafe(export_name = "_rjem_malloc_conf")]
         static CONF: Option<&'static std::ffi::c_char> = Some(unsafe {

@@ -19,40 +19,40 @@ pub mod arbitration;
 pub mod bytes;
 pub mod core;
 pub mod digest;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod doors;
 mod entity;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod incoming;
 pub mod limits;
 pub mod model;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod oversize;
 pub mod packet_io;
 mod pipeline_config;
 pub mod proto;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod reading;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod reads;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 pub mod server;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod shared;
 pub mod status;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 pub mod tls;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod turns;
 pub mod types;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 mod whole;
 
 pub use crate::arbitration::{ClientId, Notification};
 pub use crate::core::{Core, ReadOutput, StreamOutput, API_VERSION};
 pub use crate::limits::Limits;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 pub use crate::server::{EventSink, ServeError, Server, ServerConfig};
 pub use crate::status::{Code, Status};
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "server")]
 pub use crate::tls::TlsFiles;

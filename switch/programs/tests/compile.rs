@@ -1,5 +1,7 @@
 //! The command line of `fairlane-compile`: where output goes, exit status, nothing written on errors.
 
+#![cfg(unix)] // which names a program by its first word
+
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -3,7 +3,6 @@
 use std::net::Ipv4Addr;
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::sources::Stream;
 use fairlane_endpoint::{
     check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
@@ -13,7 +12,7 @@ use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::algorithm::PythonHalf;
+use crate::algorithm::{breaker, Breaker, PythonHalf};
 use crate::records::Log;
 use crate::{ipv4, refused, Application};
 
@@ -130,13 +129,6 @@ macro_rules! driver {
             Driving::Trace($driver) => $what,
         }
     };
-}
-
-/// A flow's circuit breakers as Python has them: reduces, usable_loss, usable_rtt_s, unusable_s.
-pub(crate) type Breaker = (bool, Option<f64>, Option<f64>, f64);
-
-pub(crate) fn breaker((reduces, usable_loss, usable_rtt_s, unusable_s): Breaker) -> CircuitBreaker {
-    CircuitBreaker { reduces, usable_loss, usable_rtt_s, unusable_s }
 }
 
 /// `[(time_ns, address, rtcp, payload)]`

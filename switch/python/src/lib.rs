@@ -6,7 +6,7 @@
 
 mod algorithm;
 mod control;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(target_os = "linux")]
 mod host;
 mod records;
 mod wire;
@@ -315,14 +315,14 @@ impl Network {
         application: Option<&Application>,
         buffer_packets: u32,
         delay_threshold_ns: u64,
-        circuit_breaker: Option<host::Breaker>,
+        circuit_breaker: Option<algorithm::Breaker>,
     ) -> PyResult<()> {
         let application =
             application.map(|application| fairlane_endpoint::Application { produces: application.produces(), buffer_packets });
         let spec = RtpSpec {
             application,
             delay_threshold: delay_threshold_ns,
-            circuit_breaker: circuit_breaker.map(host::breaker),
+            circuit_breaker: circuit_breaker.map(algorithm::breaker),
             sender: Box::new(PythonHalf::new(py, sender, sender_rng)?),
             receiver: Box::new(PythonHalf::new(py, receiver, receiver_rng)?),
             packet_bytes,
@@ -704,7 +704,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Link>()?;
     module.add_class::<Application>()?;
-    #[cfg(not(target_family = "wasm"))]
+    #[cfg(target_os = "linux")]
     {
         module.add_class::<host::HostEnd>()?;
         module.add_class::<host::Place>()?;

@@ -22,7 +22,7 @@ pub mod visit;
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use preprocess::{written, DiskFiles, Files, MacroOption, Options, BUILT_IN_FILES};
+pub use preprocess::{shown, written, DiskFiles, Files, MacroOption, Options, BUILT_IN_FILES};
 pub use source::{Location, SourceFile, SourceMap};
 
 /// What came out of a source file.

@@ -1,7 +1,7 @@
 //! `#include`: where files are sought, and the files built in.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, MAIN_SEPARATOR};
 
 use super::{Preprocessor, MAX_FILES, MAX_FILE_BYTES, MAX_INCLUDE_DEPTH};
 use crate::code::Code;
@@ -40,6 +40,11 @@ impl Files for DiskFiles {
     }
 }
 
+/// How messages and the compiled program name a file: with `/` on every system.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string().replace(MAIN_SEPARATOR, "/")
+}
+
 impl Preprocessor<'_> {
     /// `#include "x"`, `#include <x>`, `#include MACRO`
     pub(super) fn include(&mut self, mark: Span, arguments: &[Token], folder: Option<&Path>, depth: usize) {
@@ -71,18 +76,18 @@ impl Preprocessor<'_> {
         for path in candidates {
             match self.files.read(&path) {
                 Ok(text) if text.len() > MAX_FILE_BYTES => {
-                    let message = format!("`{}` is longer than {} MiB", path.display(), MAX_FILE_BYTES >> 20);
+                    let message = format!("`{}` is longer than {} MiB", shown(&path), MAX_FILE_BYTES >> 20);
                     self.diagnostics.push(Diagnostic::error(Code::FileSize, span, message));
                     return;
                 }
                 Ok(text) => {
-                    let file = self.sources.add(path.display().to_string(), text, Some(mark));
+                    let file = self.sources.add(shown(&path), text, Some(mark));
                     self.file(file, path.parent().map(Path::to_path_buf), depth + 1);
                     return;
                 }
                 Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
                 Err(error) => {
-                    let message = format!("cannot read `{}`: {error}", path.display());
+                    let message = format!("cannot read `{}`: {error}", shown(&path));
                     self.diagnostics.push(Diagnostic::error(Code::UnreadableFile, span, message));
                     return;
                 }

@@ -22,7 +22,7 @@ use crate::source::SourceMap;
 use crate::span::{FileId, Span};
 use crate::token::{Punct, Token, TokenKind};
 
-pub use include::{DiskFiles, Files, BUILT_IN_FILES};
+pub use include::{shown, DiskFiles, Files, BUILT_IN_FILES};
 use macros::Macro;
 pub use written::written;
 
@@ -79,7 +79,7 @@ pub(crate) fn preprocess(
         expanded: 0,
         exhausted: false,
     };
-    let file = preprocessor.sources.add(name.display().to_string(), text, None);
+    let file = preprocessor.sources.add(shown(name), text, None);
     preprocessor.predefine(file);
     preprocessor.file(file, name.parent().map(Path::to_path_buf), 0);
     let end = preprocessor.sources.file(file).map_or(0, |file| file.text.len() as u32);

@@ -104,6 +104,9 @@ fn compile(program: &Definition, passes: &[(&Steps, &[Slot])]) -> Result<Native,
         ("opt_level", "speed"),
         ("use_colocated_libcalls", "false"),
         ("is_pic", "false"),
+        // Windows gives a stack its pages in their order.
+        ("enable_probestack", if cfg!(windows) { "true" } else { "false" }),
+        ("probestack_strategy", "inline"),
         ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
     ] {
         flags.set(name, value).map_err(|e| e.to_string())?;
