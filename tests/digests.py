@@ -28,7 +28,7 @@ def known() -> dict[str, dict[str, str]]:
 
 
 def of_folder(folder: Path) -> str:
-    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     lines = (
         f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names if n != "made.json" and not n.endswith(".png")
     )

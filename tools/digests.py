@@ -1,7 +1,7 @@
 """Digests of what Fairlane writes, to compare systems: python -m tools.digests > here.txt
 
-With --wine FOLDER: of the programs for Windows in it, without runs. One line each: the compiler's files for each program of tests/p4, what `fairlane-stf` prints for each packet test, and the files of runs in
-virtual time. `made.json`, which names the system, is left out. Everything is written below a temporary folder. Exit status 1: a packet test failed.
+One line each: the compiler's files for each program of tests/p4, and what `fairlane-stf` prints for each packet test. With --wine FOLDER: of the
+programs for Windows in it. tests/digests.py has the runs. Everything is written below a temporary folder. Exit status 1: a packet test failed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from matplotlib.image import imread
-
-from fairlane import probes, python_child
+from fairlane import probes
 
 TESTS = Path("tests") / "p4"
-RUNS = {
-    "als-3": ["als-3", "--duration", "20"],
-    "als-t1": ["als-t1", "--duration", "20"],
-    "codel": ["dumbbell", "--flow", "rap:2", "--flow", "tcp-cubic:2", "--queue", "codel", "--duration", "10"],
-}
 
 
 def line(what: str, content: bytes) -> str:
@@ -58,16 +51,6 @@ def packet_tests(windows: Path | None) -> Iterator[tuple[str, bool]]:
         yield line(f"{test.as_posix()}: fairlane-stf, exit status {done.returncode}", done.stdout + done.stderr), done.returncode == 0
 
 
-def runs(folder: Path) -> Iterator[str]:
-    for name, arguments in RUNS.items():
-        out = folder / name
-        subprocess.run([*python_child.of_module("fairlane"), "run", *arguments, "--out", str(out)], check=True, stdout=subprocess.DEVNULL)
-        for path in sorted(path for path in out.rglob("*") if path.is_file() and path.name != "made.json"):
-            # Of a picture the pixels: its compression is the library's.
-            content = imread(path).tobytes() if path.suffix == ".png" else path.read_bytes()
-            yield line(f"{name}: {path.relative_to(out).as_posix()}", content)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.digests")
     parser.add_argument("--wine", type=Path, metavar="FOLDER", help="of fairlane-compile.exe and fairlane-stf.exe, which wine runs")
@@ -79,8 +62,6 @@ def main() -> int:
         for text, passes in packet_tests(windows):
             print(text)
             passed = passed and passes
-        for text in runs(Path(folder)) if windows is None else ():
-            print(text)
     return 0 if passed else 1
 
 
