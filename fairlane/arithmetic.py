@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import decimal
 import functools
+import math
 import operator
 from collections.abc import Iterable
 
@@ -38,6 +39,8 @@ def square(x: float) -> float:
 
 
 def cube(x: float) -> float:
+    if not math.isfinite(x):
+        return x
     above, below = x.as_integer_ratio()
     return above**3 / below**3
 

@@ -79,6 +79,13 @@ def test_ends_of_the_range() -> None:
     assert math.isnan(arithmetic.exp(math.nan))
 
 
+def test_what_is_no_number_stays_none() -> None:
+    """Others' packets reach algorithms: a round trip of nan is none of Fairlane's faults."""
+    for function in (arithmetic.exp, arithmetic.log, arithmetic.square, arithmetic.cube):
+        assert math.isnan(function(math.nan)) and function(math.inf) == math.inf
+    assert arithmetic.cube(-math.inf) == -math.inf and arithmetic.exp(-math.inf) == 0.0
+
+
 def test_a_sum_is_rounded_after_each_number() -> None:
     """`sum` gives 1.0 since Python 3.12."""
     assert arithmetic.total([0.1] * 10) == 0.9999999999999999
