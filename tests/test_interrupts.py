@@ -45,8 +45,10 @@ def test_an_interrupt_at_any_moment_of_the_start_gives_130_and_no_traceback(tmp_
         folder.mkdir()
         wanted_s = rng.uniform(least_s, 1.5)
         process = subprocess.Popen(
-            [FAIRLANE, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+            [FAIRLANE, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            # a shell that puts its jobs into the background lets them ignore it, these tests too
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
         while process.poll() is None and _processor_s(process.pid) < wanted_s:
             time.sleep(0.002)
             if command[0] != "run" and (folder / "o" / "points").is_dir():
