@@ -178,11 +178,11 @@ def test_streams_without_arbitration_make_way() -> None:
     """As many streams as there may be, of a client that is no controller: the oldest ends for each controller that comes."""
     with switch("--grpc-server-max-streams", "4") as found, Client(found.address, election_id=5) as primary:
         with Client(found.address, open_stream=False) as stranger:
-            streams = [Stream(stranger.stub) for _ in range(3)]
-            deadline = time.monotonic() + 5
-            while time.monotonic() < deadline and any(stream.call.is_active() is False for stream in streams):
-                time.sleep(0.01)
-            time.sleep(0.5)
+            streams = []
+            for _ in range(3):  # the switch has heard of each before it hears of the next
+                streams.append(Stream(stranger.stub))
+                streams[-1].send(packet=p4r.PacketOut(payload=b"from no controller"))
+                assert streams[-1].receive("error").canonical_code == grpc.StatusCode.PERMISSION_DENIED.value[0]
             with Client(found.address, election_id=4) as backup, Client(found.address, election_id=3) as another:
                 assert backup.first and another.first
                 for stream in streams[:2]:
