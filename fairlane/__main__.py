@@ -1,4 +1,4 @@
-"""`fairlane`, and `python -m fairlane`: Ctrl-C ends it in order from the first line on.
+"""`fairlane`, and `python -m fairlane`: Ctrl-C, SIGTERM and SIGHUP end it in order from the first line on.
 
 Python's own way would print a traceback wherever an import has just arrived, and some libraries turn an interrupt of their imports into
 errors of another kind. So this file imports nothing of Fairlane before `main` has a handler.
@@ -9,10 +9,12 @@ import signal
 import sys
 from types import FrameType
 
-_BY_CTRL_C = 130
+_SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+_ITS_OWN = (signal.SIG_DFL, signal.default_int_handler)
+"""What Python does with a signal of which nobody said anything. Where the caller ignores it, as `nohup` does, that stays."""
 
 
-def _ctrl_c(number: int, frame: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
     """While modules are imported nothing is there yet that has to be cleaned up: end at once. Otherwise raise what commands clean up after."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -22,12 +24,12 @@ def _ctrl_c(number: int, frame: FrameType | None) -> None:
     if errors is None:
         _end(number, frame)
     else:
-        raise errors.Interrupted("SIGINT")
+        raise errors.Interrupted(signal.Signals(number).name)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    os.write(2, b"fairlane: ended by SIGINT.\n")
-    os._exit(_BY_CTRL_C)
+    os.write(2, f"fairlane: ended by {signal.Signals(number).name}.\n".encode())
+    os._exit(130 if number == signal.SIGINT else 143)
 
 
 def main() -> None:
@@ -35,15 +37,17 @@ def main() -> None:
     if sys.platform == "win32":  # into a pipe or a file, the same bytes as elsewhere
         for stream in (sys.stdout, sys.stderr):
             stream.reconfigure(encoding="utf-8", newline="\n")
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where the caller ignores it, as `nohup` does
-        signal.signal(signal.SIGINT, _ctrl_c)
+    for number in _SIGNALS:
+        if signal.getsignal(number) in _ITS_OWN:
+            signal.signal(number, _interrupt)
     from fairlane.cli import main as command
 
     try:
         command()
     finally:
-        if signal.getsignal(signal.SIGINT) is _ctrl_c:
-            signal.signal(signal.SIGINT, _end)
+        for number in _SIGNALS:
+            if signal.getsignal(number) is _interrupt:
+                signal.signal(number, _end)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Ctrl-C ends a command with exit code 130 and one sentence, whenever it comes: also while Python still imports modules."""
+"""Ctrl-C ends a command with exit code 130 and one sentence, SIGTERM and SIGHUP with 143, whenever they come: also while Python still imports
+modules."""
 
 from __future__ import annotations
 
@@ -35,11 +36,12 @@ def _start_of_python_s() -> float:
 
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not FAIRLANE.is_file(), reason="no fairlane in .venv/bin: run 'make build'")
-def test_an_interrupt_at_any_moment_of_the_start_gives_130_and_no_traceback(tmp_path: Path) -> None:
-    """30 times, in a process group as a terminal has it, so that every process gets it."""
+@pytest.mark.parametrize(("number_of_signal", "times"), [(signal.SIGINT, 30), (signal.SIGTERM, 8), (signal.SIGHUP, 8)])
+def test_an_interrupt_at_any_moment_of_the_start_gives_its_code_and_no_traceback(number_of_signal: int, times: int, tmp_path: Path) -> None:
+    """Ctrl-C goes to a process group, as a terminal has it, so that every process gets it; the others to the command alone, as from `kill`."""
     seed = random.randrange(2**32)
     rng, least_s = random.Random(seed), 1.5 * _start_of_python_s()
-    for number in range(30):
+    for number in range(times):
         command = COMMANDS[number % len(COMMANDS)]
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -47,19 +49,19 @@ def test_an_interrupt_at_any_moment_of_the_start_gives_130_and_no_traceback(tmp_
         process = subprocess.Popen(
             [FAIRLANE, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
             # a shell that puts its jobs into the background lets them ignore it, these tests too
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(number_of_signal, signal.SIG_DFL),
         )  # fmt: skip
         while process.poll() is None and _processor_s(process.pid) < wanted_s:
             time.sleep(0.002)
             if command[0] != "run" and (folder / "o" / "points").is_dir():
                 time.sleep(rng.uniform(0, 1))  # the parent waits for its workers, which import: it uses no processor
                 break
-        os.killpg(process.pid, signal.SIGINT)
+        (os.killpg if number_of_signal == signal.SIGINT else os.kill)(process.pid, number_of_signal)
         out, err = process.communicate(timeout=60)
         what = f"seed {seed}, {command}, after {wanted_s:.3f} s of processor time: {process.returncode}\n{out}\n{err}"
-        assert process.returncode == 130, what
+        assert process.returncode == (130 if number_of_signal == signal.SIGINT else 143), what
         assert "Traceback" not in out + err and "Error" not in err, what
-        assert err.startswith("fairlane: ended by SIGINT"), what
+        assert err.startswith(f"fairlane: ended by {signal.Signals(number_of_signal).name}"), what
         assert not list(folder.glob("**/.*unfinished*")), what
 
 
