@@ -78,7 +78,7 @@ def test_a_long_runs_figures_are_those_of_all_its_records(tmp_path: Path, monkey
     assert len(thin.links[key].transmitted_bytes.times_s) < len(every.links[key].transmitted_bytes.times_s) / 3
     for a, b in zip(all_figures.links, figures.links):
         assert b.utilisation == pytest.approx(a.utilisation, rel=1e-3, abs=1e-6) and b.drops == pytest.approx(a.drops, abs=1)
-    assert figures.flows == all_figures.flows
+    assert repr(figures.flows) == repr(all_figures.flows)  # nan, too, is the same there
     assert len(tables["links"]) == len(all_tables["links"]) / 4
     for a, b in zip(every.flows, thin.flows):
         assert len(b.goodput.times_s) < 0.4 * len(a.goodput.times_s)

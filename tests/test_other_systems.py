@@ -20,7 +20,7 @@ ON_INTERFACES = {
 """Files of Mininet and BMv2, which read and write what Linux's kernel and programs do."""
 
 _WITHOUT = """
-import os, pathlib, signal, sys, warnings
+import os, pathlib, signal, sys, types, warnings
 warnings.simplefilter("ignore", EncodingWarning)  # of libraries
 # Libraries look at the system while they are imported.
 import asyncio, multiprocessing, selectors, shutil, subprocess, tempfile
@@ -33,6 +33,8 @@ for name in ("fork", "geteuid", "getuid", "getloadavg", "killpg", "nice", "sched
 for name in ("SIGHUP", "SIGKILL", "SIGUSR1", "pthread_sigmask"):
     delattr(signal, name)
 sys.platform = "win32"
+shutil._use_fd_functions = False
+shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: True)
 _rename = pathlib.Path.rename
 def rename(folder, name):  # Windows renames no folder in which a file is open
     for descriptor in pathlib.Path("/proc/self/fd").iterdir():

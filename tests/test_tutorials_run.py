@@ -125,7 +125,7 @@ def test_the_prompt(exercise: Path) -> None:
     """Hosts are as the file says: `eth0`, addresses, the gateway's Ethernet address. Neighbours find each other by the multicast group."""
     changed(exercise / "pair" / "topology.json", lambda t: t["hosts"]["h3"].update(ip="10.0.1.3/24", commands=[]))
     changed(exercise / "pair" / "s1-runtime.json", lambda r: r["table_entries"][3]["match"].update({"hdr.ipv4.dst": ["10.0.1.3", 32]}))
-    said = "h1 ip -4 -o address show eth0\nh1 ip neigh show\nh1 ping -c 1 -W 9 10.0.1.3\n"
+    said = "h1 ip -c=never -4 -o address show eth0\nh1 ip -c=never neigh show\nh1 ping -c 1 -W 9 10.0.1.3\n"
     done = fairlane(exercise, "--cli", "--grpc-port", str(support.free_port()), said=said)
     assert done.returncode == 0, done.stdout + done.stderr
     # Mininet writes what hosts say to standard error.

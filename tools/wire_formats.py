@@ -29,7 +29,7 @@ the same ports. In place of acknowledgements flows may have the congestion contr
 option (RFC 2113) and UDP checksum 0 ([architecture.md](architecture.md), "ALS on the wire").
 
 To read the headers, `wireshark -X lua_script:tools/wireshark/fairlane.lua capture.pcap` shows the fields as `fairlane.*`, on any port, without
-"Decode As". In Python, `import fairlane.scapy_layers` gives scapy the classes {classes}.
+"Decode As". Wireshark 4.4 and later load no script for root. In Python, `import fairlane.scapy_layers` gives scapy the classes {classes}.
 """
 
 
