@@ -62,13 +62,13 @@ programs: environment crates # P4Runtime's .proto files are in the environment
 
 test: build
 	@scripts/debian-packages test film
-	@scripts/environment run test docs notebooks release
+	@scripts/environment test docs notebooks release
 	@scripts/environment --shell
 	scripts/test
 
 lint: setup
 	@scripts/debian-packages lint
-	@scripts/environment run test lint
+	@scripts/environment test lint
 	scripts/lint $(ARGS)
 
 bench: build
@@ -130,16 +130,16 @@ sdist: setup
 	scripts/try-wheel dist/fairlane-*.tar.gz
 
 page: web
-	@scripts/environment run release
+	@scripts/environment release
 	.venv/bin/python -m tools.release page
 
 sbom: setup
 	@scripts/debian-packages web
-	@scripts/environment run release
+	@scripts/environment release
 	.venv/bin/python -m tools.release sbom
 
 release-check: setup
-	@scripts/environment run release
+	@scripts/environment release
 	.venv/bin/python -m tools.release check
 
 release:
