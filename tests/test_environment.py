@@ -16,6 +16,7 @@ UV = f"""#!/bin/bash
 echo "$*" >>uv.log
 case "$*" in
 venv*)
+    [ -z "${{NO_PYTHON:-}}" ] || exit 2
     sleep 0.2
     rm -rf "${{@: -1}}" && mkdir -p "${{@: -1}}/bin" && touch "${{@: -1}}/pyvenv.cfg"
     ln -s '{sys.executable}' "${{@: -1}}/bin/python"
@@ -38,7 +39,7 @@ class Checkout:
     def start(self, *groups: str, **variables: str) -> subprocess.Popen[str]:
         environment = {name: value for name, value in os.environ.items() if name != "UV_PYTHON"}
         environment |= {"UV_DEFAULT_INDEX": "https://example.org", **variables}
-        return subprocess.Popen(["scripts/environment", *groups], cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE)
+        return subprocess.Popen(["scripts/environment", *groups], cwd=self.folder, env=environment, text=True, stderr=subprocess.PIPE)
 
     def install(self, *groups: str, **variables: str) -> int:
         return self.start(*groups, **variables).wait()
@@ -104,6 +105,13 @@ def test_another_python_is_asked_for_by_name(checkout: Checkout) -> None:
     assert checkout.calls("venv") == checkout.calls("3.12") + 1 == 2
     assert checkout.install("run", UV_PYTHON="3.12") == 0
     assert checkout.calls("venv") == 2
+
+
+@pytest.mark.parametrize(("variables", "named"), [({}, "from 3.10 to 3.14"), ({"UV_PYTHON": "3.12"}, "3.12")])
+def test_a_python_that_is_nowhere_is_named(tmp_path: Path, variables: dict[str, str], named: str) -> None:
+    started = Checkout(tmp_path).start("run", NO_PYTHON="1", **variables)
+    assert started.communicate()[1].startswith(f"fairlane: no Python {named} here")
+    assert started.returncode == 1
 
 
 @pytest.mark.skipif(not shutil.which("flock"), reason="no flock")
