@@ -32,7 +32,7 @@ ARGS ?=
 comma := ,
 P4C ?=
 
-.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
+.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -62,13 +62,13 @@ programs: environment crates # P4Runtime's .proto files are in the environment
 
 test: build
 	@scripts/debian-packages test film
-	@scripts/environment run test docs notebooks release
+	@scripts/environment test docs notebooks release
 	@scripts/environment --shell
 	scripts/test
 
 lint: setup
 	@scripts/debian-packages lint
-	@scripts/environment run test lint
+	@scripts/environment test lint
 	scripts/lint $(ARGS)
 
 bench: build
@@ -130,16 +130,16 @@ sdist: setup
 	scripts/try-wheel dist/fairlane-*.tar.gz
 
 page: web
-	@scripts/environment run release
+	@scripts/environment release
 	.venv/bin/python -m tools.release page
 
 sbom: setup
 	@scripts/debian-packages web
-	@scripts/environment run release
+	@scripts/environment release
 	.venv/bin/python -m tools.release sbom
 
 release-check: setup
-	@scripts/environment run release
+	@scripts/environment release
 	.venv/bin/python -m tools.release check
 
 release:
@@ -147,7 +147,8 @@ release:
 	rm -rf dist
 	$(MAKE) wheel
 	$(MAKE) wheel MACHINE=aarch64
-	$(MAKE) sdist page sbom release-check
+	$(MAKE) sdist page sbom
+	$(MAKE) release-check
 
 web: build
 	@scripts/debian-packages web
@@ -167,4 +168,4 @@ stop:
 	@if [ -x .venv/bin/fairlane ]; then .venv/bin/fairlane clean --stop; fi
 
 clean: stop
-	rm -rf switch/target build logs pcaps .venv .venv-* dist .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf switch/target fairlane/native.abi3.so web/node_modules build logs pcaps .venv .venv-* dist .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -66,10 +66,10 @@ def _compile(root: Path) -> Path:
         sys.exit("fairlane: its programs are compiled here, which needs a C compiler and make: apt-get install gcc libc6-dev make")
     cargo = ["bash", str(root / "scripts" / "cargo")] if os.name == "posix" else ["cargo"]
     command = [*cargo, "zigbuild" if target else "build", "--manifest-path", str(root / "switch" / "Cargo.toml"), "--release", "--locked"]
-    command += ["-p", "fairlane-programs", "-p", "fairlane-python", *(["--target", target] if target else [])]
+    folder = Path(os.environ.get("CARGO_TARGET_DIR") or root / "switch" / "target").absolute()
+    command += ["-p", "fairlane-programs", "-p", "fairlane-python", "--target-dir", str(folder), *(["--target", target] if target else [])]
     if subprocess.run(command, env=environment).returncode != 0:
         sys.exit("fairlane: its programs could not be compiled: see above; it needs Rust >= 1.88 (scripts/cargo looks for it)")
-    folder = Path(os.environ.get("CARGO_TARGET_DIR") or root / "switch" / "target")
     # zigbuild's targets end with the version of the C library: x86_64-unknown-linux-gnu.2.17
     return folder / (target.partition(".")[0] if target else "") / "release"
 

@@ -1,6 +1,11 @@
-"""`scripts/build`, with a script in cargo's place: what it says of the work done, and the links it makes."""
+"""`scripts/build`, with a script in cargo's place: what it says of the work done, and the links it makes. `scripts/cargo` finds a Rust."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -9,6 +14,7 @@ from types import ModuleType
 import pytest
 
 CARGO = """#!/bin/sh
+echo "$@" >"$0.arguments"
 if [ "$1" = tree ]; then
     printf '%s\\n' 'fairlane-p4rt v0.1.0 (/somewhere)' 'tokio v1.54.1' 'tokio v1.54.1 (*)' 'serde_derive v1.0.229 (proc-macro)'
 else
@@ -76,14 +82,51 @@ def test_what_was_there_is_no_work(build: ModuleType, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("code", [0, 101])
 def test_links_only_what_was_built(build: ModuleType, tmp_path: Path, code: int, capfd: pytest.CaptureFixture[str]) -> None:
     messages = [json.dumps(artifact(P4RT)), "a line of a build script", json.dumps({"reason": "build-finished", "success": not code})]
+    (tmp_path / ".venv/bin/fairlane-switch").write_text("an entry point")
     (tmp_path / "cargo.messages").write_text("\n".join(messages) + "\n")
     (tmp_path / "cargo.code").write_text(str(code))
     assert build.main() == code
     assert ("compiled in" in capfd.readouterr().err) == (code == 0)
-    links = {link.name: link.readlink() for folder in (".venv/bin", "fairlane") for link in (tmp_path / folder).iterdir()}
+    assert f"--target-dir {tmp_path / 'switch/target'}" in (tmp_path / "cargo.arguments").read_text()
+    links = {
+        link.name: link.readlink() for folder in (".venv/bin", "fairlane") for link in (tmp_path / folder).iterdir() if link.is_symlink()
+    }
     if code:
         assert links == {}
     else:
         assert len(links) == 8
         assert links["fairlane-compile"].name == "fairlane-switch"
         assert links["native.abi3.so"].name == "libfairlane_native.so"
+
+
+def test_ctrl_c_while_cargo_works_is_no_traceback(build: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "cargo").write_text('#!/bin/sh\n[ "$1" = tree ] && exit\ntouch "$0.started"\nexec sleep 60\n')
+    text = (
+        (Path(__file__).parents[1] / "scripts" / "build").read_text().replace('ROOT / "scripts" / "cargo"', repr(str(tmp_path / "cargo")))
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"__file__ = '{tmp_path}/scripts/build'\n{text}"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may start its background ignoring it
+    )
+    while not (tmp_path / "cargo.started").exists():
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+
+
+def test_cargo_is_found_without_a_home(tmp_path: Path) -> None:
+    for name in ("cargo", "rustc"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} 99.0.0\n")
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        [Path(__file__).parents[1] / "scripts" / "cargo", "--where"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == (f"{tmp_path}/cargo\n", "")

@@ -14,7 +14,7 @@ from fairlane import probes
 
 ON_INTERFACES = {
     "fabrics/awake.py", "fabrics/bmv2_stats.py", "fabrics/bmv2_switches.py", "fabrics/delay_lines.py", "fabrics/leftovers.py",
-    "fabrics/mininet_builder.py", "fabrics/mininet_run.py", "fabrics/processes.py", "bmv2/environment.py", "bmv2/names.py",
+    "fabrics/mininet_builder.py", "fabrics/mininet_run.py", "fabrics/processes.py", "bmv2/environment.py",
     "bmv2/commands/ports.py", "tutorials/mininet_network.py", "capacity.py", "probes.py", "hosts/film.py", "hosts/gstreamer_film.py", "hosts/tcp_iperf3.py",
 }  # fmt: skip
 """Files of Mininet and BMv2, which read and write what Linux's kernel and programs do."""

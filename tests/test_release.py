@@ -210,6 +210,13 @@ def test_what_a_release_lacks_or_must_not_have_is_named(dist: Path) -> None:
     (dist / "kept").rename(dist / whole)
     wheel(dist / whole, commit="f" * 40)
     assert check.faults(dist, "9.8.7", COMMIT) == [f"{dist / whole}: made of commit {'f' * 40}, not {COMMIT}"]
+    wheel(dist / whole)
+    for name in (whole, check.sdist("9.8.7")):
+        before = (dist / name).read_bytes()
+        with zipfile.ZipFile(dist / name, "w") if name == whole else tarfile.open(dist / name, "w:gz"):
+            pass
+        assert check.faults(dist, "9.8.7", COMMIT)[0] == f"{dist / name}: made of commit unknown, not {COMMIT}"
+        (dist / name).write_bytes(before)
     wheel(dist / whole, changed=True)
     assert check.faults(dist, "9.8.7", COMMIT) == [f"{dist / whole}: made of changed files"]
     wheel(dist / whole)

@@ -17,6 +17,7 @@ from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results import metrics, series, shares
+from tests import two_hosts
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -149,37 +150,11 @@ def test_an_algorithm_that_fails_ends_the_run_with_its_own_exception(tmp_path: P
         run(tmp_path)
 
 
-FORWARD = """
-#include <core.p4>
-#include <v1model.p4>
-struct headers_t {}
-struct metadata_t {}
-parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) { state start { transition accept; } }
-control V(inout headers_t h, inout metadata_t m) { apply {} }
-control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
-    apply { s.egress_spec = s.ingress_port == 1 ? 9w2 : 9w1; }
-}
-control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
-control D(packet_out p, in headers_t h) { apply {} }
-V1Switch(P(), V(), I(), E(), V(), D()) main;
-"""
-
-
 def wire(tmp_path: Path, seed: int = 1, **link):
-    """Two hosts with a switch between them that sends on whatever comes."""
-    (tmp_path / "wire.p4").write_text(FORWARD)
-    program, _ = targets.compiler().compile(tmp_path / "wire.p4", tmp_path)
-    network = virtual_fabric.native.Network(seed)
-    network.add_switch("s1", 1)
-    for i in (1, 2):
-        network.add_host(f"h{i}", f"10.0.1.{i}", f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
-        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.native.Link(**link))
-    network.load("s1", program.read_text())
-    return network
+    return two_hosts.wire(two_hosts.program(tmp_path), seed, **link)
 
 
 def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path) -> None:
-    import random
 
     from fairlane.hosts.algorithms import base
 
@@ -210,24 +185,7 @@ def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path)
 
     network = wire(tmp_path, rate_bps=2_000_000, delay_ns=5_000_000, queue_packets=20)
     sender = Window()
-    network.add_rtp_flow(
-        "w",
-        "h1",
-        "h2",
-        5004,
-        0,
-        20 * 10**9,
-        sender,
-        random.Random(1),
-        base.Receiver(),
-        random.Random(2),
-        packet_bytes=1000,
-        session_bandwidth_bps=1e6,
-        sender_ssrc=1,
-        receiver_ssrc=2,
-        sender_cname="s",
-        receiver_cname="r",
-    )
+    two_hosts.add(network, "w", sender, base.Receiver(), stop_ns=20 * 10**9)
     network.run_until(21 * 10**9)
     sent, received = network.take_flow_logs("w")
     last = [fields for _, kind, fields in received if kind == "data"][-1]
@@ -237,7 +195,6 @@ def test_a_window_algorithm_in_python_is_told_of_acks_and_losses(tmp_path: Path)
 
 
 def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) -> None:
-    import random
 
     from fairlane.hosts.algorithms import base
 
@@ -246,24 +203,7 @@ def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) 
             return (base.SetRate(1e5), base.SetLayers(()))
 
     network = wire(tmp_path)
-    network.add_rtp_flow(
-        "l",
-        "h1",
-        "h2",
-        5004,
-        0,
-        10**9,
-        Layered(),
-        random.Random(1),
-        base.Receiver(),
-        random.Random(2),
-        packet_bytes=1000,
-        session_bandwidth_bps=1e6,
-        sender_ssrc=1,
-        receiver_ssrc=2,
-        sender_cname="s",
-        receiver_cname="r",
-    )
+    two_hosts.add(network, "l", Layered(), base.Receiver(), stop_ns=10**9)
     with pytest.raises(RuntimeError, match="flow l: SetLayers"):
         network.run_until(10**9)
 

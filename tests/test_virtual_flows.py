@@ -7,70 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics import virtual_fabric
 from fairlane.hosts.algorithms import base
+from tests import two_hosts
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 SECOND = 10**9
-FORWARD = """
-#include <core.p4>
-#include <v1model.p4>
-struct headers_t {}
-struct metadata_t {}
-parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) { state start { transition accept; } }
-control V(inout headers_t h, inout metadata_t m) { apply {} }
-control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
-    apply { s.egress_spec = s.ingress_port == 1 ? 9w2 : 9w1; }
-}
-control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
-control D(packet_out p, in headers_t h) { apply {} }
-V1Switch(P(), V(), I(), E(), V(), D()) main;
-"""
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A switch of two ports that sends on whatever comes."""
-    folder = tmp_path_factory.mktemp("forward")
-    (folder / "forward.p4").write_text(FORWARD)
-    path, _ = targets.compiler().compile(folder / "forward.p4", folder)
-    return path.read_text()
-
-
-def wire(program: str, seed: int = 1, **link):
-    network = virtual_fabric.native.Network(seed)
-    network.add_switch("s1", 1)
-    for i in (1, 2):
-        network.add_host(f"h{i}", f"10.0.1.{i}", f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
-        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.native.Link(**link))
-    network.load("s1", program)
-    return network
+    return two_hosts.program(tmp_path_factory.mktemp("forward"))
 
 
 def add(network, sender: base.Sender, receiver: base.Receiver, stop_ns: int = 20 * SECOND, **options) -> None:
-    network.add_rtp_flow(
-        "f",
-        "h1",
-        "h2",
-        5004,
-        0,
-        stop_ns,
-        sender,
-        random.Random(1),
-        receiver,
-        random.Random(2),
-        **{
-            "packet_bytes": 1000,
-            "session_bandwidth_bps": 1e6,
-            "sender_ssrc": 1,
-            "receiver_ssrc": 2,
-            "sender_cname": "s",
-            "receiver_cname": "r",
-            "phase": 0.0,
-            **options,
-        },
-    )
+    two_hosts.add(network, "f", sender, receiver, stop_ns, **{"phase": 0.0, **options})
 
 
 class Responsive(base.Sender):
@@ -109,7 +62,7 @@ class Periodic(base.Receiver):
 
 
 def test_own_feedback_reaches_the_sender_and_its_records(program: str, tmp_path: Path) -> None:
-    network = wire(program, rate_bps=2_000_000, delay_ns=5_000_000, queue_packets=10)
+    network = two_hosts.wire(program, rate_bps=2_000_000, delay_ns=5_000_000, queue_packets=10)
     sender, receiver = Responsive(), Periodic()
     add(network, sender, receiver)
     network.capture(tmp_path)
@@ -138,7 +91,7 @@ def test_own_feedback_reaches_the_sender_and_its_records(program: str, tmp_path:
 
 
 def test_a_stamp_without_room_is_refused(program: str) -> None:
-    network = wire(program)
+    network = two_hosts.wire(program)
 
     class Stamps(base.Sender):
         def on_start(self, now_s, rng):
@@ -160,7 +113,7 @@ class Fixed(base.Sender):
 def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str, tmp_path: Path) -> None:
     scapy = pytest.importorskip("scapy.all")
     Application = virtual_fabric.native.Application
-    network = wire(program, rate_bps=10_000_000, delay_ns=5_000_000, queue_packets=100)
+    network = two_hosts.wire(program, rate_bps=10_000_000, delay_ns=5_000_000, queue_packets=100)
     add(network, Fixed(0.3e6), base.Receiver(), application=Application.mpeg4(), buffer_packets=20)
     network.capture(tmp_path)
     network.run_until(21 * SECOND)
@@ -196,16 +149,16 @@ def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
         (Application.cbr(200_000), 199e3, 201e3),
         (Application.on_off(400_000, 0.3, (0.3, 1.5)), 100e3, 300e3),
     ):
-        network = wire(program, rate_bps=10_000_000)
+        network = two_hosts.wire(program, rate_bps=10_000_000)
         add(network, Fixed(1e6), base.Receiver(), application=application)
         network.run_until(21 * SECOND)
         _, received = network.take_flow_logs("f")
         rate_bps = [fields for _, kind, fields in received if kind == "data"][-1]["received_bytes"] * 8 / 20
         assert least < rate_bps < most
     with pytest.raises(ValueError, match="buffer of 0 packets"):
-        add(wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(1), buffer_packets=0)
+        add(two_hosts.wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(1), buffer_packets=0)
     with pytest.raises(ValueError, match="rate_bps"):
-        add(wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(0))
+        add(two_hosts.wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(0))
 
 
 GROUPS = (0xEF010001, 0xEF010002)
@@ -261,7 +214,7 @@ def receiver(algorithm: base.Receiver, host: str = "h2", **options):
 
 
 def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_path: Path) -> None:
-    network = wire(program, rate_bps=10_000_000, delay_ns=5_000_000)
+    network = two_hosts.wire(program, rate_bps=10_000_000, delay_ns=5_000_000)
     sender = Layered()
     layered(network, sender, [receiver(Joining(), start_ns=2 * SECOND)])
     network.capture(tmp_path)
@@ -321,7 +274,7 @@ def test_what_cannot_be_is_refused_in_clear_text(program: str) -> None:
     ):
         receivers = [receiver(Joining(), options.pop("host", "h2"))] * (2 if options.pop("twice", False) else 1)
         with pytest.raises(ValueError, match=said):
-            layered(wire(program), Layered(), receivers, **options)
+            layered(two_hosts.wire(program), Layered(), receivers, **options)
     network = virtual_fabric.native.Network(1, end_ns=SECOND)
     network.add_switch("s1", 1)
     network.add_host("h1", "10.0.1.1", "02:00:00:01:00:01", "02:01:00:01:00:01")

@@ -117,6 +117,11 @@ def beside(case: tuple[str, bool]) -> list[float]:
     return [rates[kind], rates["tcp-prague"] if case[1] else math.nan, rtt, link["marks"], sum(link["drops"].values())]
 
 
+def spread(rates: Sequence[float]) -> str:
+    """Two cells of a table: median, and from, to."""
+    return f"{statistics.median(rates):.1f} | {min(rates):.1f}, {max(rates):.1f}"
+
+
 def write_grid(pool: ProcessPoolExecutor) -> None:
     cases = [(kind, *place) for place in PUBLISHED for kind in PAIR]
     found = dict(zip(cases, pool.map(run, cases)))
@@ -143,8 +148,7 @@ def write_random(pool: ProcessPoolExecutor) -> None:
     for place, (prague, _, cubic, _) in PUBLISHED.items():
         row = [f"{place[0]} | {place[1]}"]
         for kind, rate in zip(PAIR, (prague, cubic)):
-            runs = [found[(kind, *place, seed)] for seed in SEEDS]
-            row.append(f"{rate} | {statistics.median(runs):.1f} | {min(runs):.1f}, {max(runs):.1f}")
+            row.append(f"{rate} | {spread([found[(kind, *place, seed)] for seed in SEEDS])}")
         lines.append(f"| {' | '.join(row)} |")
     tables.put(PAGE, lines, "random")
 
@@ -155,8 +159,7 @@ def write_pair(pool: ProcessPoolExecutor) -> None:
     lines = ["| decisions | Prague Mb/s, median | from, to | CUBIC Mb/s, median | from, to |", "|" + "---|" * 5]
     lines.append(f"| published, one run | {PUBLISHED_PAIR[0]} | | {PUBLISHED_PAIR[1]} | |")
     for decisions in ("recur", "random"):
-        runs = [[found[decisions, seed][flow] for seed in SEEDS] for flow in range(2)]
-        row = [f"{statistics.median(rates):.1f} | {min(rates):.1f}, {max(rates):.1f}" for rates in runs]
+        row = [spread([found[decisions, seed][flow] for seed in SEEDS]) for flow in range(2)]
         lines.append(f"| {decisions} | {' | '.join(row)} |")
     tables.put(PAGE, lines, "pair")
 

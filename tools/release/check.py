@@ -42,20 +42,23 @@ def files(dist: Path) -> list[Path]:
 
 
 def _commit(path: Path) -> dict[str, object]:
-    """The commit that a wheel or an sdist was made of."""
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path) as archive:
-            return json.loads(archive.read("fairlane/commit.json"))
-    with tarfile.open(path) as archive:
-        member = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/fairlane/commit.json")
-        return json.loads(member.read()) if member else {}
+    """The commit that a wheel or an sdist was made of; empty if it names none, as where git was missing."""
+    try:
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as archive:
+                return json.loads(archive.read("fairlane/commit.json"))
+        with tarfile.open(path) as archive:
+            member = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/fairlane/commit.json")
+            return json.loads(member.read()) if member else {}
+    except KeyError:
+        return {}
 
 
 def _faults_of(path: Path, commit: str, version: str) -> list[str]:
     if path.name.endswith((".whl", ".tar.gz")):
         made = _commit(path)
         return (
-            [f"made of commit {made.get('commit')}, not {commit}"]
+            [f"made of commit {made.get('commit', 'unknown')}, not {commit}"]
             if made.get("commit") != commit
             else ["made of changed files"]
             if made.get("changed")

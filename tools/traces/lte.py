@@ -16,14 +16,14 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tools.traces.shared import MEDIA_BPS, csv
+
 CALL_S = 30.0
 """Media duration per user [RFC 8869 sec 2.1.2]."""
 EVALUATED_S = (30.0, 60.0)
 """[RFC 8869 sec 2.1.2]."""
 SITES, SECTORS = 7, 3
 """21 cells [RFC 8869 sec 2.1.2]."""
-MEDIA_BPS = 1.5e6 + 36e3
-"""The most of a user's video and audio [RFC 8867 sec 4.3]."""
 SLOT_S, BIN_S, SUBBANDS = 0.005, 0.05, 5
 _BANDWIDTH_HZ = 50 * 180e3
 """Of 10 MHz [RFC 8869 sec 2.1.2], 50 resource blocks carry data."""
@@ -188,8 +188,7 @@ class Lte:
         """Before the evaluation the first rate of it, after it the last but 0."""
         rows = list(self.rows(until_s))
         (_, first), last = rows[0], next(rate for _, rate in reversed(rows) if rate)
-        lines = [(0.0, max(1, first)), *rows, (until_s, last)]
-        return "time_s,rate_bps\n" + "".join(f"{at_s:g},{rate}\n" for at_s, rate in lines)
+        return csv([(0.0, max(1, first)), *rows, (until_s, last)])
 
 
 def _sites(radius_m: float) -> list[tuple[float, float]]:

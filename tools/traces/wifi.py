@@ -13,6 +13,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tools.traces.shared import MEDIA_BPS, csv
+
 RAW_BPS = 52e6
 """MCS index 11 [RFC 8869 sec 3.1.2]."""
 BIN_S = 0.1
@@ -42,7 +44,7 @@ class Wifi:
     of: str
     down: int
     up: int
-    flow_bps: float = 1.5e6 + 36e3
+    flow_bps: float = MEDIA_BPS
     more: More | None = None
     length_s: float = 120.0
 
@@ -112,7 +114,7 @@ class Wifi:
                     return
 
     def text(self, until_s: float = math.inf) -> str:
-        return "time_s,rate_bps\n" + "".join(f"{at_s:g},{rate}\n" for at_s, rate in self.rows(until_s))
+        return csv(self.rows(until_s))
 
 
 def _frame_s(kind: str) -> float:
