@@ -34,6 +34,7 @@ for name in ("SIGHUP", "SIGKILL", "SIGUSR1", "pthread_sigmask"):
     delattr(signal, name)
 sys.platform = "win32"
 shutil._use_fd_functions = False
+shutil._rmtree_impl = getattr(shutil, "_rmtree_unsafe", None)
 shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: True)
 _rename = pathlib.Path.rename
 def rename(folder, name):  # Windows renames no folder in which a file is open

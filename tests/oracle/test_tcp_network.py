@@ -5,19 +5,10 @@ Mean queues over RED are medians of three seeds on both sides. docs/tcp-against-
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
 from fairlane.fabrics import virtual_fabric
-
-_spec = importlib.util.spec_from_file_location("tcp_network", Path(__file__).with_name("tcp_network.py"))
-tcp_network = importlib.util.module_from_spec(_spec)
-# Workers find its functions by this name.
-sys.modules["tcp_network"] = tcp_network
-_spec.loader.exec_module(tcp_network)
+from tests.oracle import tcp_network
 
 pytestmark = [
     pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build"),
