@@ -66,11 +66,16 @@ def run(script: str, folder: Path, *, said: str = "", before: str = "", env: str
 
 
 def with_ptf(folder: Path) -> str:
-    """Lines that activate an environment with ptf, and put BMv2's names where sudo looks for programs, /usr/local/bin: of this shell alone, by a mount."""
+    """Lines that activate an environment with ptf, and put BMv2's names into /usr/local/bin, where sudo is made to look for programs: of this shell
+    alone, by mounts."""
     activate = SHELL_PYTHON.with_name("activate")
     if not activate.with_name("ptf").is_file():
         pytest.skip("ptf is not installed: no .venv-shell (make test installs it)")
-    names = folder / "names"
-    names.mkdir()
+    names, sudoers = folder / "names", folder / "sudoers"
+    for made in (names, sudoers):
+        made.mkdir()
+    (sudoers / "local").write_text('Defaults secure_path="/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"\n')
+    (sudoers / "local").chmod(0o440)
     fairlane = Path(sys.executable).with_name("fairlane")
-    return f"{fairlane} env --link {names}; mount --bind {names} /usr/local/bin; . {activate}"
+    mounts = f"mount --bind {names} /usr/local/bin; mount --bind {sudoers} /etc/sudoers.d"
+    return f"{fairlane} env --link {names}; {mounts}; . {activate}"
