@@ -135,7 +135,7 @@ def bound(judged: Sequence[tuple[float, Verdict]]) -> Bound:
 
 def _run(experiment: Experiment, steps: Sequence[Step], target: Target, first_grpc_port: int, say: Callable[[str], None]) -> list[Judged]:
     say(f"{experiment.id}: {experiment.duration_s:g} s on Mininet, {len(experiment.flows)} flows in the end")
-    toolchain = targets.resolve(target, experiment.topology)
+    toolchain = targets.resolve(target.name, experiment.topology)
     with tempfile.TemporaryDirectory(prefix="fairlane-doctor-") as name, interruptible():
         folder = Path(name)
         outcome = mininet_run.run(experiment, mininet_run.Options(toolchain, first_grpc_port, rtt_check=False), folder, Silent())
