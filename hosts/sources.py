@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_type_hints
 
 from fairlane.hosts import arguments
+
+if TYPE_CHECKING:
+    from fairlane.native import Application
 
 
 def check_positive(owner: object, *names: str) -> None:
@@ -102,7 +105,7 @@ class Source(Spelled):
     def key_interval_frames(self) -> int | None:
         return None if self.key_interval_s is None else round(self.key_interval_s * self.frames_per_second)
 
-    def application(self, outside: bool = False) -> Any:
+    def application(self, outside: bool = False) -> Application | None:
         """What `fairlane.native` takes; None: always more to send. outside: a film is encoded by a program beside the sender."""
         from fairlane import native
 
