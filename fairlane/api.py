@@ -99,7 +99,8 @@ class Result:
 
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The row of `kinds`. KeyError: no flow was of it."""
-        return {row["kind"]: row for row in self.summary["kinds"]}[kind]
+        rows: dict[str, dict[str, Any]] = {row["kind"]: row for row in self.summary["kinds"]}
+        return rows[kind]
 
     @property
     def goodputs_bps(self) -> dict[str, float]:

@@ -273,10 +273,11 @@ def film(
 ) -> None:
     """Send a film by each algorithm over the same link: quality, freezes and delay of its frames, and a page with pictures."""
     from fairlane.films import carry_out
+    from fairlane.films.model import Wanted
 
     if film_file is not None and not fabric.real_time:
         raise Refusal("--film: in virtual time frames are modelled, without pictures; add --fabric mininet")
-    wanted = carry_out.Wanted(tuple(algorithms), carry_out.rates(rate), rtt / 1e3, buffer, seconds, film_file, fabric, seed, grpc_port)
+    wanted = Wanted(tuple(algorithms), carry_out.rates(rate), rtt / 1e3, buffer, seconds, film_file, fabric, seed, grpc_port)
     true = carry_out.carry_out(wanted, out, console)
     if strict and not true:
         raise typer.Exit(errors.NOT_VALID)

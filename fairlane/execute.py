@@ -22,6 +22,7 @@ from fairlane.fabrics.base import Fabric, Ready
 from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
+from fairlane.results.figures import Figures
 from fairlane.results.nameless import without_folders
 from fairlane.terminal import shown
 
@@ -122,9 +123,7 @@ def finish(folder: Path, console: Console) -> None:
     _show(console, run.experiment, run.outcome, figures, true, folder)
 
 
-def _show(
-    console: Console, experiment: Experiment, outcome: Outcome, figures: metrics.Figures, true: fidelity.Fidelity, final: Path
-) -> None:
+def _show(console: Console, experiment: Experiment, outcome: Outcome, figures: Figures, true: fidelity.Fidelity, final: Path) -> None:
     report.show(console, experiment, figures)
     report.show_fidelity(console, true)
     for event in outcome.events:
@@ -163,7 +162,7 @@ def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
 
 def _write(
     experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: Fabric, target: str
-) -> tuple[metrics.Figures, fidelity.Fidelity]:
+) -> tuple[Figures, fidelity.Fidelity]:
     # Records hold no cycles: Python's search for some takes a fifth of the evaluation of thousands of flows.
     searching = gc.isenabled()
     gc.disable()
@@ -176,7 +175,7 @@ def _write(
 
 def _evaluate(
     experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: Fabric, target: str
-) -> tuple[metrics.Figures, fidelity.Fidelity]:
+) -> tuple[Figures, fidelity.Fidelity]:
     recorded = series.load(raw, experiment, outcome.timing)
     fair = shares.ShareTable(recorded)
     figures = metrics.compute(recorded, fair)

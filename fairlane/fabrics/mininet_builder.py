@@ -132,11 +132,11 @@ class FairlaneHost(Host):
     """A host that knows its address, so that the prompt's `h1 ping h2`, `pingpair` and `iperf` find it. All that is started on it carries the
     run's mark, and ends with the run."""
 
-    def __init__(self, name: str, *, mark: str, **params) -> None:
+    def __init__(self, name: str, *, mark: str, **params: object) -> None:
         self._mark = mark
         super().__init__(name, **params)
 
-    def _popen(self, cmd: list[str], **params) -> subprocess.Popen:
+    def _popen(self, cmd: list[str], **params: object) -> subprocess.Popen[str]:
         return super()._popen(cmd, **{"env": {**os.environ, leftovers.MARK: self._mark}, **params})
 
     def know(self, address: IPv4Interface) -> None:
@@ -147,7 +147,7 @@ class FairlaneHost(Host):
 class FairlaneSwitch(Switch):
     """A switch whose data plane is a process in the root namespace, for every target: `launch` starts it."""
 
-    def __init__(self, name: str, *, settings: SwitchSettings, launch: Callable[[SwitchSettings], Process], **params) -> None:
+    def __init__(self, name: str, *, settings: SwitchSettings, launch: Callable[[SwitchSettings], Process], **params: object) -> None:
         self.settings = settings
         self._launch = launch
         self.process: Process | None = None

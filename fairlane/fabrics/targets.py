@@ -135,18 +135,18 @@ def resolve(
     return Toolchain(EMBEDDED, ours, chosen, f"target embedded: fairlane-switch ({reason}){by}")
 
 
-def resolve_plain(choice: Choice, compiler_choice: CompilerChoice, obstacle: Callable[[], str | None]) -> Toolchain:
+def resolve_plain(choice: Choice, compiler: CompilerChoice, obstacle: Callable[[], str | None]) -> Toolchain:
     """For a network without rates of its own, which every switch runs: the embedded one, unless BMv2 is asked for. obstacle: why BMv2 cannot run it."""
     if choice != BMV2.name:
         switch = probes.program(EMBEDDED.program)
         if switch is None:
             raise Refusal("fairlane-switch is not built: run 'make build'.", CANNOT_RUN_HERE)
-        chosen = compiler(compiler_choice).compiler
+        chosen = _one_compiler(compiler)
         return Toolchain(EMBEDDED, switch, chosen, f"target embedded: fairlane-switch, compiled by {chosen.name}")
     switch = probes.program(BMV2.program)
     if switch is None:
         raise Refusal("--target bmv2: no simple_switch_grpc in PATH. Install BMv2, or use --target embedded.", CANNOT_RUN_HERE)
-    chosen = compiler("p4c" if compiler_choice == "auto" and probes.program("p4c-bm2-ss") else compiler_choice).compiler
+    chosen = _one_compiler("p4c" if compiler == "auto" and probes.program("p4c-bm2-ss") else compiler)
     reason = obstacle()
     if reason is not None:
         raise Refusal(f"--target bmv2: {reason}. Use --target embedded.", CANNOT_RUN_HERE)
@@ -169,10 +169,15 @@ def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Pa
     return chosen
 
 
+def _one_compiler(choice: CompilerChoice) -> Path:
+    """Ours where it is built, unless another is asked for."""
+    ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
+    return _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
+
+
 def compiler(choice: CompilerChoice = "auto") -> Toolchain | ModuleCompiler:
     """What runs in virtual time needs: a compiler, ours where it is built; the switch is in the process."""
     if sys.platform != "linux" and choice != "p4c":
         return ModuleCompiler()
-    ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
-    chosen = _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
+    chosen = _one_compiler(choice)
     return Toolchain(EMBEDDED, chosen, chosen, f"switches in the process, compiled by {chosen.name}")

@@ -129,7 +129,7 @@ class VirtualController:
                     self._rewrite(index, _EPOCH, control.begin(step.epoch)),
                     ("read", index, _COUNTERS, self._reading(index)),
                 ]
-            else:
+            elif step is not None:
                 rewrites, self._pending[index] = control.finish(now_ns / NS, step.epoch)
                 actions.append(self._rewrite(index, _RATES, rewrites))
         if isinstance(step, Finish):

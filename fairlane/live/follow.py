@@ -96,7 +96,7 @@ class Follower:
         line = self._tcp.get(key)
         if line is not None:
             packet_bytes = line.flow.settings.packet_bytes
-            payload = packet_bytes - (52 if line.flow.settings.timestamps else 40)
+            payload = packet_bytes - (52 if line.flow.tcp_settings.timestamps else 40)
             line.track.add(float(row["unix_s"]), (sums[1] * payload / (packet_bytes + ETHERNET_BYTES), 0.0))
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -25,7 +25,7 @@ from fairlane.tutorials.programs import SwitchProgram
 from fairlane.tutorials.topology import TutorialTopology
 
 if TYPE_CHECKING:
-    from fairlane.tutorials.mininet_network import Ping
+    from fairlane.tutorials.mininet_network import Ping, TutorialNetwork
 
 # The tutorials' own first port of P4Runtime, which their controllers connect to.
 FIRST_GRPC_PORT = 50051
@@ -160,7 +160,7 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
     return reached
 
 
-def _prompt(network, folder: Path, console: Console) -> None:
+def _prompt(network: TutorialNetwork, folder: Path, console: Console) -> None:
     from mininet.log import setLogLevel
 
     from fairlane.fabrics.prompt import Prompt
@@ -221,6 +221,6 @@ def _origins(found: Sequence[SwitchProgram]) -> dict[str, str]:
     return {p.switch.name: p.origin for p in found}
 
 
-def _write(folder: Path, options: Options, summary: dict) -> None:
+def _write(folder: Path, options: Options, summary: dict[str, Any]) -> None:
     if options.out is not None:
         (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8", newline="\n")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from fairlane import errors
@@ -175,7 +175,7 @@ def _controllers(subject: Subject, rng: random.Random) -> str:
         request.arbitration.election_id.low = number
         never = threading.Event()
 
-        def requests(request: p4r.StreamMessageRequest = request, never: threading.Event = never):
+        def requests(request: p4r.StreamMessageRequest = request, never: threading.Event = never) -> Iterator[p4r.StreamMessageRequest]:
             yield request
             never.wait(2.0)
 

@@ -45,7 +45,8 @@ def _commit(path: Path) -> dict[str, object]:
     """The commit that a wheel or an sdist was made of."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as archive:
-            return json.loads(archive.read("fairlane/commit.json"))
+            commit: dict[str, object] = json.loads(archive.read("fairlane/commit.json"))
+            return commit
     with tarfile.open(path) as archive:
         member = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/fairlane/commit.json")
         return json.loads(member.read()) if member else {}
