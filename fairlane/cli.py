@@ -36,7 +36,7 @@ from fairlane.errors import (
 )
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics.base import Fabric
+from fairlane.fabrics.base import Fabric, Settings
 from fairlane.fabrics.places import MININET, VIRTUAL, Place
 from fairlane.fabrics.switch_process import BMV2, EMBEDDED, FIRST_GRPC_PORT
 from fairlane.hosts.algorithms import ALGORITHMS
@@ -581,15 +581,10 @@ def _say_capacity(target: str, found: Capacity) -> None:
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = FIRST_GRPC_PORT) -> None:
     """Open a Mininet prompt on an experiment's network, with its controller, without its flows."""
     chosen = loader.load(loader.find(experiment), laid_over=MININET.laid_over)
-    from fairlane.fabrics import flows, preflight, targets
-
-    preflight.check_machine(chosen)
+    options = MININET.options(chosen, Settings(target, first_grpc_port=grpc_port))
     from fairlane import execute
-    from fairlane.fabrics.mininet_run import Options
 
-    execute.shell(
-        chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), changes=chosen.changes), grpc_port), console
-    )
+    execute.shell(chosen, options, console)
 
 
 @app.command()

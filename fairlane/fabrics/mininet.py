@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fairlane import probes
 from fairlane.errors import Refusal
@@ -12,6 +13,9 @@ from fairlane.fabrics import flows, preflight, targets
 from fairlane.fabrics.base import Fabric, Ready, Settings
 from fairlane.inputs.located_toml import Document
 
+if TYPE_CHECKING:
+    from fairlane.fabrics.mininet_run import Options
+
 
 class Mininet(Fabric):
     name = "mininet"
@@ -19,28 +23,27 @@ class Mininet(Fabric):
     real_time = True
 
     def ready(self, experiment: Experiment, settings: Settings = Settings()) -> Ready:
+        options = self.options(experiment, settings)
+        from fairlane.fabrics import mininet_run  # Linux's alone
+
+        toolchain = options.toolchain
+        run = lambda folder, progress: mininet_run.run(experiment, options, folder, progress)
+        return Ready(experiment, self, toolchain.target.name, toolchain.why, run)
+
+    def options(self, experiment: Experiment, settings: Settings) -> Options:
+        """As `ready`, for a network without its flows (`fairlane shell`)."""
         if settings.trace is not None:
             raise Refusal("--trace: only virtual time can log every packet; --pcap captures packets on both fabrics.")
         preflight.check_machine(experiment)
-        from fairlane.fabrics import mininet_run  # Linux's alone
+        from fairlane.fabrics.mininet_run import Options
 
-        toolchain = targets.resolve(
-            settings.target, experiment.topology, flows.packet_sizes(experiment), settings.compiler, experiment.changes
-        )
-        options = mininet_run.Options(
-            toolchain,
+        return Options(
+            targets.resolve(settings.target, experiment.topology, flows.packet_sizes(experiment), settings.compiler, experiment.changes),
             settings.first_grpc_port,
             settings.restart_after_s,
             settings.rtt_check,
             settings.keep_awake,
             settings.pcap is not None,
-        )
-        return Ready(
-            experiment,
-            self,
-            toolchain.target.name,
-            toolchain.why,
-            lambda folder, progress: mininet_run.run(experiment, options, folder, progress),
         )
 
     def has_target(self, choice: targets.Choice) -> bool:
