@@ -100,6 +100,10 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
 
 
 def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
+    if not where.fabric.real_time:  # otherwise captures go into the results
+        from fairlane.fabrics import preflight
+
+        preflight.check_new(output.pcap, output.trace)
     shown = _live_options(page, where.fabric)
     settings = Settings(
         where.target,

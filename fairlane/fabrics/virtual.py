@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairlane.experiments import sweep
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import preflight, targets
+from fairlane.fabrics import targets
 from fairlane.fabrics.base import Fabric, Ready, Settings
 from fairlane.fabrics.switch_process import BMV2
 from fairlane.inputs.located_toml import Document
@@ -22,7 +22,6 @@ class Virtual(Fabric):
     def ready(self, experiment: Experiment, settings: Settings = Settings()) -> Ready:
         from fairlane.fabrics import virtual_fabric  # loads the compiled module
 
-        preflight.check_new(settings.pcap, settings.trace)
         self.check_target(settings.target)
         virtual_fabric.check_built()
         compiler = targets.compiler(settings.compiler)
