@@ -17,10 +17,11 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Mapping
+from typing import Any
 
 Value = float | int | str | bool
 
-_BINARY: dict[type, Callable] = {
+_BINARY: dict[type, Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -29,7 +30,7 @@ _BINARY: dict[type, Callable] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-_COMPARE: dict[type, Callable] = {
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
@@ -37,7 +38,7 @@ _COMPARE: dict[type, Callable] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_FUNCTIONS: dict[str, Callable] = {
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "min": min,
     "max": max,
     "round": round,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from fairlane.experiments import fabrics, kinds, sweep
 from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
@@ -17,6 +18,8 @@ from fairlane.topologies import load as topology_load
 from fairlane.topologies.model import MAX_DURATION_S, Topology
 
 FOLDER = Path(__file__).parent
+LaidOver: TypeAlias = Callable[[Document, Sequence[str]], Document]
+"""A fabric's own keys laid over a file, and its sweep narrowed."""
 # Metric names that a check may use: fairlane.results.metrics and fairlane.results.metrics_layers compute them.
 METRICS = (
     "als_mean_loss_fraction",
@@ -58,14 +61,13 @@ def find(name: str) -> Path:
 
 
 def load(
-    path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), fabric: str = "virtual"
+    path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), laid_over: LaidOver = sweep.narrowed
 ) -> Experiment:
     """Read an experiment; `duration_s` and `seed` replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
-    taken otherwise. fabric: on "mininet" the file's [mininet] overrides it. ConfigError names file, line and key."""
+    taken otherwise. laid_over: the file as its fabric runs it (`Fabric.laid_over`). ConfigError names file, line and key."""
     document = read(path)
     check_mininet(document, path.stem)
-    document = fabrics.laid_over(document, at) if fabric == "mininet" else sweep.narrowed(document, at)
-    return from_document(sweep.plain(document), path.stem, duration_s, seed)
+    return from_document(sweep.plain(laid_over(document, at)), path.stem, duration_s, seed)
 
 
 def check_mininet(document: Document, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from fairlane.controller.abc import Abc
 from fairlane.controller.rcp import Rcp
 from fairlane.controller.xcp import Xcp
-from fairlane.experiments.kinds import FlowSettings
+from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
 from fairlane.hosts.algorithms import explicit_of
 from fairlane.hosts.algorithms.base import Explicit
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
@@ -165,6 +165,20 @@ class Flow:
     @property
     def all_receivers(self) -> tuple[str, ...]:
         return self.receivers or (self.receiver,)
+
+    @property
+    def algorithm_settings(self) -> AlgorithmSettings:
+        """TypeError: its kind has no algorithm."""
+        if not isinstance(self.settings, AlgorithmSettings):
+            raise TypeError(f"{self.kind} has no algorithm")
+        return self.settings
+
+    @property
+    def tcp_settings(self) -> TcpSettings:
+        """TypeError: its kind is not TCP."""
+        if not isinstance(self.settings, TcpSettings):
+            raise TypeError(f"{self.kind} is not TCP")
+        return self.settings
 
 
 @dataclass(frozen=True)

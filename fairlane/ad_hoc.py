@@ -15,6 +15,7 @@ from typing import Any
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
+from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
 from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
 from fairlane.topologies.model import MAX_HOSTS_OF_A_SWITCH, MAX_SWITCHES, WAY_TO_AN_OWN_AQM, Codel, Dualpi2, Pi2, Pie, Red, Step
@@ -82,8 +83,8 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     jitter_s = _quantity("--start-jitter", options.start_jitter or "0s", _TIMES, zero=True)
     side_rate_bps = _quantity("--side-rate", options.side_rate, _RATES) if options.side_rate else _ACCESS_SPEED_UP * rate_bps
     packet_bytes = options.packet_bytes or 1000
-    if not kinds.MIN_PACKET_BYTES <= packet_bytes <= kinds.MAX_PACKET_BYTES:
-        raise Refusal(f"--packet-bytes {packet_bytes}: {kinds.MIN_PACKET_BYTES} to {kinds.MAX_PACKET_BYTES}, IP header included")
+    if not MIN_PACKET_BYTES <= packet_bytes <= MAX_PACKET_BYTES:
+        raise Refusal(f"--packet-bytes {packet_bytes}: {MIN_PACKET_BYTES} to {MAX_PACKET_BYTES}, IP header included")
     buffer = _buffer(options.buffer, rate_bps * rtt_s / 8 / packet_bytes)
     switches = 2 if topology == "dumbbell" else options.switches or 3
     links = switches - 1 if topology == "chain" else 1

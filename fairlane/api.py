@@ -33,7 +33,8 @@ from fairlane.experiments import loader
 from fairlane.experiments import sweep as sweep_of
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.base import Settings
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
 from fairlane.results import fidelity, metrics, report, series, shares
@@ -98,7 +99,8 @@ class Result:
 
     def of_kind(self, kind: str) -> dict[str, Any]:
         """The row of `kinds`. KeyError: no flow was of it."""
-        return {row["kind"]: row for row in self.summary["kinds"]}[kind]
+        rows: dict[str, dict[str, Any]] = {row["kind"]: row for row in self.summary["kinds"]}
+        return rows[kind]
 
     @property
     def goodputs_bps(self) -> dict[str, float]:
@@ -296,13 +298,12 @@ def run_experiment(
     chosen = user_files.with_programs(chosen, [Path(program) for program in programs])
     for warning in floors.warnings(chosen):
         warnings.warn(warning, stacklevel=2)
-    virtual_fabric.check_built()
-    options = virtual_fabric.Options(targets.compiler(), pcap=_path(pcap), trace=_path(trace))
+    ready = VIRTUAL.ready(chosen, Settings(pcap=_path(pcap), trace=_path(trace)))
     with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
-        outcome = virtual_fabric.run(chosen, options, Path(folder), Silent())
+        outcome = ready.run(Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)
         figures = metrics.compute(recorded)
-        summary = report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, "virtual", "virtual")
+        summary = report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, ready.fabric.name, ready.target)
         result = Result(chosen, summary, recorded)
         if out is not None:
             from fairlane import execute

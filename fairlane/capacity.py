@@ -11,6 +11,7 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, is_tcp
 from fairlane.experiments.model import Experiment, Flow
@@ -90,7 +91,7 @@ def file() -> Path:
     return (Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state") / "fairlane" / "capacity.json"
 
 
-def _all() -> dict[str, dict[str, dict]]:
+def _all() -> dict[str, dict[str, dict[str, Any]]]:
     try:
         found = json.loads(file().read_text())
     except (OSError, ValueError, RecursionError):

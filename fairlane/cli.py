@@ -9,7 +9,7 @@ import traceback
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -21,6 +21,7 @@ from fairlane.cli_options import (
     TargetOption,
     UserFiles,
     WorkersOption,
+    fabric_option,
     in_groups,
 )
 from fairlane.errors import (
@@ -35,7 +36,9 @@ from fairlane.errors import (
 )
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
+from fairlane.fabrics.base import Fabric, Settings
+from fairlane.fabrics.places import MININET, VIRTUAL, Place
+from fairlane.fabrics.switch_process import BMV2, EMBEDDED, FIRST_GRPC_PORT
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.terminal import console, say, shown
@@ -257,9 +260,9 @@ def film(
         Path | None, typer.Option("--film", help="A film of your own (mininet). Default: one that is drawn.", show_default=False)
     ] = None,
     fabric: Annotated[
-        Literal["virtual", "mininet"],
-        typer.Option(help="virtual: modelled frames in virtual time; mininet: GStreamer encodes and decodes a film on real hosts (root)."),
-    ] = "virtual",
+        Fabric,
+        fabric_option("virtual: modelled frames in virtual time; mininet: GStreamer encodes and decodes a film on real hosts (root)."),
+    ] = VIRTUAL,
     grpc_port: PortOption = FIRST_GRPC_PORT,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 1,
     out: Annotated[
@@ -270,10 +273,11 @@ def film(
 ) -> None:
     """Send a film by each algorithm over the same link: quality, freezes and delay of its frames, and a page with pictures."""
     from fairlane.films import carry_out
+    from fairlane.films.model import Wanted
 
-    if film_file is not None and fabric == "virtual":
+    if film_file is not None and not fabric.real_time:
         raise Refusal("--film: in virtual time frames are modelled, without pictures; add --fabric mininet")
-    wanted = carry_out.Wanted(tuple(algorithms), carry_out.rates(rate), rtt / 1e3, buffer, seconds, film_file, fabric, seed, grpc_port)
+    wanted = Wanted(tuple(algorithms), carry_out.rates(rate), rtt / 1e3, buffer, seconds, film_file, fabric, seed, grpc_port)
     true = carry_out.carry_out(wanted, out, console)
     if strict and not true:
         raise typer.Exit(errors.NOT_VALID)
@@ -527,9 +531,9 @@ def _become(name: str, arguments: list[str]) -> None:
 @app.command()
 def doctor(
     place: Annotated[
-        Literal["virtual", "mininet", "bmv2"],
+        Place,
         typer.Option("--for", help="Where experiments must run: exit code 3 if they cannot run there."),
-    ] = "virtual",
+    ] = Place.VIRTUAL,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     measure: Annotated[
         bool,
@@ -555,14 +559,12 @@ def doctor(
 def _measure_machine(grpc_port: int) -> None:
     from fairlane import capacity, measure
 
-    found: list[Target] = ["embedded"]
-    if probes.program("simple_switch_grpc"):
-        found.append("bmv2")
-    for target in found:
-        _say_capacity(target, measured := measure.measure(target, grpc_port, say))
-        capacity.write(target, measured)
-    if "bmv2" not in found:
-        say("bmv2: not measured, there is no simple_switch_grpc in PATH")
+    has_bmv2 = probes.program(BMV2.program) is not None
+    for target in (EMBEDDED, BMV2) if has_bmv2 else (EMBEDDED,):
+        _say_capacity(target.name, measured := measure.measure(target, grpc_port, say))
+        capacity.write(target.name, measured)
+    if not has_bmv2:
+        say(f"{BMV2}: not measured, there is no {BMV2.program} in PATH")
     say(f"written: {capacity.file()}; a run beyond these values says so before it starts")
 
 
@@ -578,16 +580,11 @@ def _say_capacity(target: str, found: Capacity) -> None:
 @app.command()
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = FIRST_GRPC_PORT) -> None:
     """Open a Mininet prompt on an experiment's network, with its controller, without its flows."""
-    chosen = loader.load(loader.find(experiment), fabric="mininet")
-    from fairlane.fabrics import flows, preflight, targets
-
-    preflight.check_machine(chosen)
+    chosen = loader.load(loader.find(experiment), laid_over=MININET.laid_over)
+    options = MININET.options(chosen, Settings(target, first_grpc_port=grpc_port))
     from fairlane import execute
-    from fairlane.fabrics.mininet_run import Options
 
-    execute.shell(
-        chosen, Options(targets.resolve(target, chosen.topology, flows.packet_sizes(chosen), changes=chosen.changes), grpc_port), console
-    )
+    execute.shell(chosen, options, console)
 
 
 @app.command()

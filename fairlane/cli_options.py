@@ -7,16 +7,20 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from fairlane import ad_hoc
 from fairlane.errors import Refusal
+from fairlane.fabrics import places
+from fairlane.fabrics.base import Fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
+from fairlane.fabrics.targets import Choice, CompilerChoice
 
 TargetOption = Annotated[
-    Literal["auto", "embedded", "bmv2"],
+    Choice,
     typer.Option(help="auto: BMv2 if it and p4c are installed and it can run this network, otherwise the embedded switch."),
 ]
 PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
@@ -26,6 +30,20 @@ SchedulerOption = Annotated[
     typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: the cores of this machine.", show_default=False),
 ]
 WorkersOption = Annotated[int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)]
+
+
+def fabric_option(help_text: str) -> Any:
+    """A fabric by its name."""
+    # Typer also parses the default.
+    parser: Callable[[str | Fabric], Fabric] = lambda given: given if isinstance(given, Fabric) else _fabric(given)
+    return typer.Option(parser=parser, metavar=f"<{'|'.join(places.NAMES)}>", help=help_text, autocompletion=lambda: list(places.NAMES))
+
+
+def _fabric(name: str) -> Fabric:
+    try:
+        return places.named(name)
+    except Refusal as refusal:
+        raise ValueError(str(refusal)) from refusal
 
 
 def _option(help_text: str, panel: str | None = None, *names: str, **more: Any) -> Any:
@@ -41,13 +59,9 @@ _TUTORIALS = "With a topology.json of the P4 tutorials"
 class Where:
     """Where a run takes place, and how its network behaves there."""
 
-    fabric: Annotated[
-        Literal["virtual", "mininet"], typer.Option(help="virtual: in virtual time; mininet: with real processes (root).")
-    ] = "virtual"
+    fabric: Annotated[Fabric, fabric_option("virtual: in virtual time; mininet: with real processes (root).")] = VIRTUAL
     target: TargetOption = "auto"
-    compiler: Annotated[
-        Literal["auto", "fairlane", "p4c"], typer.Option(help="auto: p4c for BMv2 if p4c is installed, otherwise fairlane-compile.")
-    ] = "auto"
+    compiler: Annotated[CompilerChoice, typer.Option(help="auto: p4c for BMv2 if p4c is installed, otherwise fairlane-compile.")] = "auto"
     grpc_port: PortOption = FIRST_GRPC_PORT
     restart_after: Annotated[float, typer.Option(help="Seconds before a dead switch or controller is restarted.", min=0.0, max=86400.0)] = (
         1.0

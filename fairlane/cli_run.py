@@ -12,10 +12,10 @@ import typer
 from fairlane import ad_hoc, probes, user_files
 from fairlane.cli_options import AdHoc, Extent, Output, Page, Tutorial, UserFiles, Where, in_groups
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
-from fairlane.experiments import fabrics, loader
+from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
+from fairlane.fabrics.base import Fabric, Settings
 from fairlane.inputs import schema
-from fairlane.inputs.located_toml import Document
 from fairlane.terminal import console, say
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def run(
         from fairlane.paper import read_row, single
 
         read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
-        if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric):
+        if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric.laid_over):
             _run_sweep(experiment, where, extent, output, own, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
     try:
-        strictly = (_run_virtual if where.fabric == "virtual" else _run_on_mininet)(chosen, where, output, page)
+        strictly = _run(chosen, where, output, page)
     except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
@@ -83,7 +83,7 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     from fairlane.paper import read_row, single
     from fairlane.studies import read
 
-    if where.fabric != "virtual":
+    if where.fabric.real_time:
         raise Refusal(f"{experiment} is a sweep, which runs in virtual time only; --at AXIS=VALUE for each of its axes picks a single run.")
     if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
         raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
@@ -99,51 +99,40 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     _end(0 if single.run_row(path, at, extent.seed, output.out, console) else CHECK_FAILED, output)
 
 
-def _run_virtual(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
-    from fairlane.fabrics import preflight, targets, virtual_fabric
+def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
+    if not where.fabric.real_time:  # otherwise captures go into the results
+        from fairlane.fabrics import preflight
 
-    preflight.check_new(output.pcap, output.trace)
+        preflight.check_new(output.pcap, output.trace)
     shown = _live_options(page, where.fabric)
-    if where.target == "bmv2":
-        raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
-    virtual_fabric.check_built()
-    from fairlane import execute
-
-    options = virtual_fabric.Options(targets.compiler(where.compiler), where.control_delay, output.pcap, output.trace)
+    settings = Settings(
+        where.target,
+        where.compiler,
+        where.control_delay,
+        where.grpc_port,
+        where.restart_after,
+        where.rtt_check,
+        where.keep_awake,
+        output.pcap,
+        output.trace,
+    )
     if shown is None:
-        return execute.execute(chosen, options, "virtual", output.out, console)
-    from fairlane.live.view import LiveRun
+        ready = where.fabric.ready(chosen, settings)
+        from fairlane import execute
 
-    with LiveRun(shown) as live:
-        strictly = execute.execute(chosen, dataclasses.replace(options, live=live), "virtual", output.out, console)
+        return execute.execute(ready, output.out, console)
+    from fairlane.live.page_of_run import page_of
+
+    with page_of(where.fabric, chosen, shown, console) as live:
+        ready = where.fabric.ready(chosen, dataclasses.replace(settings, live=live.driver))
+        from fairlane import execute
+
+        strictly = execute.execute(ready, output.out, console, live.watching, live.judged)
         live.linger(say)
     return strictly
 
 
-def _run_on_mininet(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
-    shown = _live_options(page, where.fabric)
-    if output.trace is not None:
-        raise Refusal("--trace: only virtual time can log every packet; --pcap captures packets on both fabrics.")
-    from fairlane.fabrics import flows, preflight, targets
-
-    preflight.check_machine(chosen)
-    from fairlane import execute
-    from fairlane.fabrics.mininet_run import Options
-
-    toolchain = targets.resolve(where.target, chosen.topology, flows.packet_sizes(chosen), where.compiler, chosen.changes)
-    options = Options(toolchain, where.grpc_port, where.restart_after, where.rtt_check, where.keep_awake, output.pcap is not None)
-    if shown is None:
-        return execute.execute(chosen, options, where.fabric, output.out, console)
-    from fairlane.fabrics import progress
-    from fairlane.live.follow import Following
-
-    with Following(chosen, shown, progress.for_console(console)) as following:
-        strictly = execute.execute(chosen, options, where.fabric, output.out, console, following.watching, following.judged)
-        following.linger(say)
-    return strictly
-
-
-def _live_options(page: Page, fabric: str) -> live_view.Options | None:
+def _live_options(page: Page, fabric: Fabric) -> live_view.Options | None:
     """The live view's options; None without a page."""
     if not page.live:
         return None
@@ -152,7 +141,7 @@ def _live_options(page: Page, fabric: str) -> live_view.Options | None:
     probes.need("live", "--live")
     from fairlane.live.view import Options, speed_of
 
-    if fabric != "virtual" and page.live_speed != "1":
+    if fabric.real_time and page.live_speed != "1":
         raise Refusal("--live-speed: a run on Mininet always takes real time; use --fabric virtual")
     return Options(page.live_port, speed_of(page.live_speed))
 
@@ -199,13 +188,13 @@ def _refuse_stray(experiment: str, given: list[str]) -> None:
         )
 
 
-def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Experiment:
+def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: Fabric) -> Experiment:
     """The experiment on the command line: from a file, or from the options alone."""
     if experiment not in ad_hoc.TOPOLOGIES:
         path = loader.find(experiment)
-        if fabric == "mininet":
-            _say_what_differs(loader.read(path))
-        return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric)
+        if differences := fabric.differences(loader.read(path)):
+            say(f"on Mininet, as [mininet] of the file says: {differences}")
+        return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric.laid_over)
     if extent.at:
         raise Refusal(f"--at: {experiment} has no sweep")
     save, options = network.save, network.options()
@@ -222,9 +211,3 @@ def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: str) -> Exp
             raise Refusal(f"--save {save}: cannot be written: {error.strerror}") from error
         console.print(f"experiment saved: {save}", highlight=False, soft_wrap=True)
     return chosen
-
-
-def _say_what_differs(document: Document) -> None:
-    said = [text for text in (fabrics.laid(document), fabrics.left_out(document)) if text]
-    if said:
-        say(f"on Mininet, as [mininet] of the file says: {'; '.join(said)}")

@@ -9,18 +9,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal, get_args
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from fairlane import probes
+from fairlane.fabrics.places import Place
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, thrift_port
 from fairlane.fabrics.targets import BMV2_PACKAGES
 
-Place = Literal["virtual", "mininet", "bmv2"]
-PLACES: dict[Place, str] = {"virtual": "in virtual time", "mininet": "in Mininet, on the embedded switch", "bmv2": "in Mininet, on BMv2"}
-_MININET: tuple[Place, ...] = ("mininet", "bmv2")
+_MININET = (Place.MININET, Place.BMV2)
 
 
 @dataclass(frozen=True)
@@ -120,22 +119,22 @@ def _builds() -> list[Finding]:
             "P4 programs compile only with p4c, where it is installed",
             build,
             # In virtual time and for BMv2 p4c does, too.
-            ("mininet",) if _has("p4c-bm2-ss") else ("virtual", "mininet", "bmv2"),
+            (Place.MININET,) if _has("p4c-bm2-ss") else tuple(Place),
         ),
         Finding(
             "fairlane.native (module)",
             importlib.util.find_spec("fairlane.native") is not None,
             "no runs in virtual time",
             build,
-            ("virtual",),
+            (Place.VIRTUAL,),
         ),
-        Finding("fairlane-switch", _has("fairlane-switch"), "no embedded switch", build, ("mininet",)),
+        Finding("fairlane-switch", _has("fairlane-switch"), "no embedded switch", build, (Place.MININET,)),
         Finding(
             "fairlane-link",
             _has("fairlane-link"),
             "BMv2 has no delays on a kernel without netem",
             build,
-            () if probes.has_qdisc("netem") else ("bmv2",),
+            () if probes.has_qdisc("netem") else (Place.BMV2,),
         ),
         Finding("fairlane-stf", _has("fairlane-stf"), "no packet tests", build),
     ]
@@ -144,7 +143,7 @@ def _builds() -> list[Finding]:
 def _bmv2() -> list[Finding]:
     return [
         Finding(
-            "BMv2 (simple_switch_grpc)", _has("simple_switch_grpc"), "--target auto means the embedded switch", BMV2_PACKAGES, ("bmv2",)
+            "BMv2 (simple_switch_grpc)", _has("simple_switch_grpc"), "--target auto means the embedded switch", BMV2_PACKAGES, (Place.BMV2,)
         ),
         Finding(
             "p4c (p4c-bm2-ss)",
@@ -157,7 +156,10 @@ def _bmv2() -> list[Finding]:
 
 def _ports() -> list[Finding]:
     findings = []
-    for port, protocol, needed in ((FIRST_GRPC_PORT, "P4Runtime", _MININET), (thrift_port(FIRST_GRPC_PORT), "BMv2's Thrift", ("bmv2",))):
+    for port, protocol, needed in (
+        (FIRST_GRPC_PORT, "P4Runtime", _MININET),
+        (thrift_port(FIRST_GRPC_PORT), "BMv2's Thrift", (Place.BMV2,)),
+    ):
         findings.append(
             Finding(
                 f"port {port} free",
@@ -186,9 +188,9 @@ def _rust() -> bool:
 def as_json(findings: Sequence[Finding]) -> str:
     """findings: one for each check; places: whether experiments run there, and what is missing."""
     found: list[dict[str, Any]] = [
-        {"what": f.what, "present": f.present, "without": f.without, "get": f.get, "needed": list(f.needed)} for f in findings
+        {"what": f.what, "present": f.present, "without": f.without, "get": f.get, "needed": [p.value for p in f.needed]} for f in findings
     ]
-    places = {place: {"runs": not lacking(findings, place), "lacking": lacking(findings, place)} for place in get_args(Place)}
+    places = {p.value: {"runs": not lacking(findings, p), "lacking": lacking(findings, p)} for p in Place}
     return json.dumps({"version": version("fairlane"), "findings": found, "places": places}, indent=2)
 
 
@@ -200,10 +202,10 @@ def show(console: Console, findings: Sequence[Finding]) -> None:
     console.print(table)
     if any(f.get == BMV2_PACKAGES and not f.present for f in findings):
         console.print(BMV2_PACKAGES, highlight=False, soft_wrap=True)
-    for place, words in PLACES.items():
+    for place in Place:
         missing = lacking(findings, place)
         console.print(
-            f"Experiments run {words}." if not missing else f"Experiments cannot run {words}; missing: {', '.join(missing)}.",
+            f"Experiments run {place.words}." if not missing else f"Experiments cannot run {place.words}; missing: {', '.join(missing)}.",
             highlight=False,
             markup=False,
             soft_wrap=True,

@@ -17,10 +17,12 @@ from rich.console import Console
 from fairlane import capacity, errors, floors, user_files
 from fairlane.errors import CHECK_FAILED, NOT_VALID, Interrupted, Refusal, Unfinished
 from fairlane.experiments.model import SAMPLED_S, Experiment
-from fairlane.fabrics import progress, virtual_fabric
+from fairlane.fabrics import places, progress
+from fairlane.fabrics.base import Fabric, Ready
 from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
+from fairlane.results.figures import Figures
 from fairlane.results.nameless import without_folders
 from fairlane.terminal import shown
 
@@ -35,9 +37,7 @@ _Columns = dict[str, Any]
 
 
 def execute(
-    experiment: Experiment,
-    options: Options | virtual_fabric.Options,
-    fabric: str,
+    ready: Ready,
     out: Path | None,
     console: Console,
     show: Callable[[Path], progress.Progress] | None = None,
@@ -46,14 +46,13 @@ def execute(
     """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the
     output of a killed or failed run; what the machine ran out of, or a fault of the evaluation, leaves the raw records (Unfinished). show: from the folder of
     the raw records makes a replacement for the progress display. judged: takes the verdict."""
-    run: Callable[..., Outcome] = virtual_fabric.run if isinstance(options, virtual_fabric.Options) else _run_on_mininet
-    target = "virtual" if isinstance(options, virtual_fabric.Options) else options.toolchain.target
+    experiment, fabric, target = ready.experiment, ready.fabric, ready.target
     console.print(
-        f"fairlane run {experiment.id}: fabric {fabric}, {options.toolchain.why}; {experiment.duration_s:g} s, seed {experiment.seed}",
+        f"fairlane run {experiment.id}: fabric {fabric}, {ready.why}; {experiment.duration_s:g} s, seed {experiment.seed}",
         highlight=False,
         soft_wrap=True,
     )
-    for warning in floors.warnings(experiment) + ([] if fabric == "virtual" else capacity.warnings(experiment, target)):
+    for warning in floors.warnings(experiment) + (capacity.warnings(experiment, target) if fabric.real_time else []):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = result_folder.ResultFolder.reserve(out, experiment.id, experiment.seed)
     for kept in folder.rescued:
@@ -66,10 +65,10 @@ def execute(
         made.write(folder.work, user_files.of_experiments([experiment]))
         raw.mkdir()
         with interruptible():
-            outcome = run(experiment, options, raw, show(raw) if show is not None else progress.for_console(console))
+            outcome = ready.run(raw, show(raw) if show is not None else progress.for_console(console))
             experiment = user_files.with_program(outcome.changed or experiment, program)
             _remove_empty_logs(raw)
-            unfinished.write(raw, unfinished.Finished(experiment, outcome, fabric, target))
+            unfinished.write(raw, unfinished.Finished(experiment, outcome, fabric.name, target))
     except BaseException as error:
         if errors.code_of(error) == errors.NO_SPACE:
             _keep(folder, error, "they end early")
@@ -92,12 +91,6 @@ def execute(
     if true.verdict == "invalid":
         return NOT_VALID
     return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
-
-
-def _run_on_mininet(experiment: Experiment, options: Options, raw: Path, show: progress.Progress) -> Outcome:
-    from fairlane.fabrics import mininet_run  # Linux's alone
-
-    return mininet_run.run(experiment, options, raw, show)
 
 
 def _check_room(experiment: Experiment, folder: Path) -> None:
@@ -126,13 +119,11 @@ def finish(folder: Path, console: Console) -> None:
     """Evaluate a run whose raw records are in `folder`/raw and whose evaluation failed. Refusal when they are not there."""
     run = unfinished.read(folder / "raw")
     with interruptible():
-        figures, true = _write(run.experiment, run.outcome, folder / "raw", folder, run.fabric, run.target)
+        figures, true = _write(run.experiment, run.outcome, folder / "raw", folder, places.named(run.fabric), run.target)
     _show(console, run.experiment, run.outcome, figures, true, folder)
 
 
-def _show(
-    console: Console, experiment: Experiment, outcome: Outcome, figures: metrics.Figures, true: fidelity.Fidelity, final: Path
-) -> None:
+def _show(console: Console, experiment: Experiment, outcome: Outcome, figures: Figures, true: fidelity.Fidelity, final: Path) -> None:
     report.show(console, experiment, figures)
     report.show_fidelity(console, true)
     for event in outcome.events:
@@ -149,7 +140,7 @@ def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> P
         made.write(folder.work, user_files.of_experiments([experiment]))
         shutil.copytree(raw, folder.work / "raw")
         experiment = user_files.with_program(experiment, user_files.kept_program(experiment))
-        _write(experiment, outcome, folder.work / "raw", folder.work, "virtual", "virtual")
+        _write(experiment, outcome, folder.work / "raw", folder.work, places.VIRTUAL, places.VIRTUAL.target)
         return folder.publish()
     except BaseException:
         folder.discard()
@@ -170,8 +161,8 @@ def _keep_logs_if_asked(folder: result_folder.ResultFolder) -> None:
 
 
 def _write(
-    experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str
-) -> tuple[metrics.Figures, fidelity.Fidelity]:
+    experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: Fabric, target: str
+) -> tuple[Figures, fidelity.Fidelity]:
     # Records hold no cycles: Python's search for some takes a fifth of the evaluation of thousands of flows.
     searching = gc.isenabled()
     gc.disable()
@@ -183,15 +174,15 @@ def _write(
 
 
 def _evaluate(
-    experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: str, target: str
-) -> tuple[metrics.Figures, fidelity.Fidelity]:
+    experiment: Experiment, outcome: Outcome, raw: Path, folder: Path, fabric: Fabric, target: str
+) -> tuple[Figures, fidelity.Fidelity]:
     recorded = series.load(raw, experiment, outcome.timing)
     fair = shares.ShareTable(recorded)
     figures = metrics.compute(recorded, fair)
-    true = fidelity.IN_VIRTUAL_TIME if fabric == "virtual" else fidelity.judge(raw, experiment, outcome)
+    true = fidelity.judge(raw, experiment, outcome) if fabric.real_time else fidelity.IN_VIRTUAL_TIME
     tables = _tables(recorded, fair, folder)
     result_folder.write_json(folder / "experiment.json", without_folders(experiment))
-    result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric, target))
+    result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric.name, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     note += "" if true.verdict == "true" else f"; figures {true.verdict.upper()}, see fidelity in summary.json"
     plots.draw(experiment, folder, tables["flows"], tables["links"], tables["fair_rates"], recorded.bottleneck.name, note)

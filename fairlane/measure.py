@@ -110,13 +110,17 @@ def measure(target: Target, first_grpc_port: int, say: Callable[[str], None]) ->
     load = os.getloadavg()[0]
     say(f"{capacity.mark()}; load {load:.1f}; target {target}")
     found = {}
-    for what, plan, of in (("hops_per_s", rates, lambda s: s.load.hops_per_s), ("flows", flows, lambda s: s.load.flows)):
+    plans: tuple[tuple[str, Callable[[], tuple[Experiment, list[Step]]], Callable[[Load], float]], ...] = (
+        ("hops_per_s", rates, lambda load: load.hops_per_s),
+        ("flows", flows, lambda load: load.flows),
+    )
+    for what, plan, of in plans:
         experiment, steps = plan()
         judged = _run(experiment, steps, target, first_grpc_port, say)
         for j in judged:
             rate = f"{j.step.offered_bps / 1e6:5.0f} Mb/s, {j.step.load.hops_per_s:7,.0f} packets/s at {_SWITCHES} switches"
             say(f"  {rate if what == 'hops_per_s' else f'{j.step.load.flows:3} flows'}: {j.verdict}{f' ({j.why})' if j.why else ''}")
-        found[what] = bound([(of(j.step), j.verdict) for j in judged])
+        found[what] = bound([(of(j.step.load), j.verdict) for j in judged])
     return Capacity(datetime.datetime.now().astimezone().isoformat(timespec="seconds"), load, **found)
 
 
@@ -135,7 +139,7 @@ def bound(judged: Sequence[tuple[float, Verdict]]) -> Bound:
 
 def _run(experiment: Experiment, steps: Sequence[Step], target: Target, first_grpc_port: int, say: Callable[[str], None]) -> list[Judged]:
     say(f"{experiment.id}: {experiment.duration_s:g} s on Mininet, {len(experiment.flows)} flows in the end")
-    toolchain = targets.resolve(target, experiment.topology)
+    toolchain = targets.resolve(target.name, experiment.topology)
     with tempfile.TemporaryDirectory(prefix="fairlane-doctor-") as name, interruptible():
         folder = Path(name)
         outcome = mininet_run.run(experiment, mininet_run.Options(toolchain, first_grpc_port, rtt_check=False), folder, Silent())

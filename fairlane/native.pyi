@@ -1,4 +1,404 @@
-from typing import Any
+# The types of switch/python; its sources say what each function does. Instants and durations are nanoseconds. A build for fuzzing has `fuzz`, too.
+import sys
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, final
 
-# switch/python describes what is here.
-def __getattr__(name: str) -> Any: ...
+from fairlane.hosts.algorithms.base import Receiver, Rng, Sender
+
+__all__ = [
+    "DROP_CAUSES",
+    "PORT_COLUMNS",
+    "QUEUE_COLUMNS",
+    "Application",
+    "LayeredReceiver",
+    "Link",
+    "Log",
+    "Network",
+    "Rewriter",
+    "__version__",
+    "compile",
+    "counter_rows",
+    "emit_ack",
+    "emit_ccfb",
+    "emit_report",
+    "emit_rtcp",
+    "emit_rtp",
+    "emit_stamp",
+    "packet_test",
+    "parse_ack",
+    "parse_ccfb",
+    "parse_report",
+    "parse_rtcp",
+    "parse_rtp",
+    "parse_stamp",
+    "round_trip_s",
+]
+
+_Path: TypeAlias = str | PathLike[str]
+# A probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
+_Loss: TypeAlias = float | tuple[float, float, float, float]
+# Seconds: a mean, or (mean, shape) of Pareto's distribution.
+_Period: TypeAlias = float | tuple[float, float]
+# reduces, usable_loss, usable_rtt_s, unusable_s
+_Breaker: TypeAlias = tuple[bool, float | None, float | None, float]
+# Switches by number, and their ports.
+_Ports: TypeAlias = set[tuple[int, int]] | frozenset[tuple[int, int]]
+_TcpOptions: TypeAlias = dict[str, int] | dict[str, float] | dict[str, str] | dict[str, int | float | str]
+# at, id; switch, token, message
+_ControlAction: TypeAlias = tuple[Literal["timer"], int, int] | tuple[Literal["set_pipeline", "write", "read", "stream"], int, int, bytes]
+
+class _ControlPlane(Protocol):
+    """It may have `on_digest(now_ns, switch, digest_id, list_id, rows)` besides."""
+
+    def on_start(self, now_ns: int, /) -> Sequence[_ControlAction]: ...
+    def on_timer(self, now_ns: int, timer: int, /) -> Sequence[_ControlAction]: ...
+    def on_answer(
+        self, now_ns: int, switch: int, token: int, code: str, text: str, responses: list[bytes], /
+    ) -> Sequence[_ControlAction]: ...
+    def on_stream(self, now_ns: int, switch: int, message: bytes, /) -> Sequence[_ControlAction]: ...
+
+class _Work(TypedDict):
+    events: int
+    link_traversals: int
+    switch_packets: int
+    data_packets: int
+
+DROP_CAUSES: Final[list[str]]
+PORT_COLUMNS: Final[str]
+QUEUE_COLUMNS: Final[str]
+__version__: Final[str]
+
+@final
+class Link:
+    def __new__(
+        cls,
+        *,
+        rate_bps: int | None = None,
+        delay_ns: int = 0,
+        queue_packets: int = 1000,
+        loss: _Loss | None = None,
+        jitter_ns: int = 0,
+        jitter_std_ns: int = 0,
+        overhead_bytes: int = 0,
+        time_shift_ns: int | None = None,
+        weight: int | None = None,
+    ) -> Link: ...
+
+@final
+class LayeredReceiver:
+    def __new__(
+        cls, host: str, algorithm: Receiver, rng: Rng, *, ssrc: int, cname: str, start_ns: int | None = None, stop_ns: int | None = None
+    ) -> LayeredReceiver: ...
+
+@final
+class Application:
+    @staticmethod
+    def cbr(rate_bps: int) -> Application: ...
+    @staticmethod
+    def on_off(rate_bps: int, on: _Period, off: _Period) -> Application: ...
+    @staticmethod
+    def mpeg4(rate_scale: float = 1.0, parameters: str | None = None) -> Application: ...
+    @staticmethod
+    def film(
+        frames_per_second: float,
+        key_interval_frames: int | None,
+        min_rate_bps: float,
+        max_rate_bps: float,
+        most_waiting_ns: int,
+        *,
+        outside: bool = False,
+    ) -> Application: ...
+
+@final
+class Log:
+    """A sequence of (time_ns, kind, fields): hosts/README.md has the fields of each kind."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> tuple[int, str, dict[str, Any]]: ...
+    def __iter__(self) -> Iterator[tuple[int, str, dict[str, Any]]]: ...
+
+@final
+class Network:
+    def __new__(
+        cls,
+        seed: int,
+        *,
+        epoch_ns: int = 0,
+        control_delay_ns: int = 1_000_000,
+        record_interval_ns: int = 100_000_000,
+        end_ns: int | None = None,
+    ) -> Network: ...
+    @property
+    def now_ns(self) -> int: ...
+    def add_switch(self, name: str, device_id: int, *, cpu_port: int | None = None, priorities: int = 1) -> int: ...
+    def add_host(self, name: str, ip: str, mac_address: str, gateway_mac: str) -> None: ...
+    def connect(self, a: str, a_port: int, b: str, b_port: int, there: Link, back: Link | None = None) -> None: ...
+    def load(self, switch: str, bmv2_json: str) -> None: ...
+    def add_rtp_flow(
+        self,
+        name: str,
+        sender_host: str,
+        receiver_host: str,
+        port: int,
+        start_ns: int,
+        stop_ns: int,
+        sender: Sender,
+        sender_rng: Rng,
+        receiver: Receiver,
+        receiver_rng: Rng,
+        *,
+        packet_bytes: int,
+        session_bandwidth_bps: float,
+        sender_ssrc: int,
+        receiver_ssrc: int,
+        sender_cname: str,
+        receiver_cname: str,
+        pacing_jitter: float = 0.0,
+        phase: float | None = None,
+        exact_loss: bool = False,
+        report_interval_ns: int | None = None,
+        application: Application | None = None,
+        buffer_packets: int = 100,
+        delay_threshold_ns: int = 75_000_000,
+        circuit_breaker: _Breaker | None = None,
+    ) -> None: ...
+    def add_layered_flow(
+        self,
+        name: str,
+        sender_host: str,
+        port: int,
+        start_ns: int,
+        stop_ns: int,
+        sender: Sender,
+        sender_rng: Rng,
+        receivers: Sequence[LayeredReceiver],
+        *,
+        base_group: str,
+        packet_bytes: int,
+        session_bandwidth_bps: float,
+        sender_ssrc: int,
+        sender_cname: str,
+        pacing_jitter: float = 0.0,
+        phase: float | None = None,
+        exact_loss: bool = False,
+        delay_threshold_ns: int = 75_000_000,
+    ) -> None: ...
+    def add_tcp_flow(
+        self,
+        name: str,
+        sender_host: str,
+        receiver_host: str,
+        port: int,
+        start_ns: int,
+        stop_ns: int,
+        *,
+        flavour: str,
+        packet_bytes: int,
+        bytes: int | None = None,
+        options: _TcpOptions | None = None,
+        sending_jitter_ns: int = 0,
+    ) -> None: ...
+    def add_source_flow(
+        self,
+        name: str,
+        sender_host: str,
+        receiver_host: str,
+        port: int,
+        start_ns: int,
+        stop_ns: int,
+        application: Application,
+        *,
+        packet_bytes: int,
+    ) -> None: ...
+    def stop_flow(self, name: str, at_ns: int) -> None: ...
+    def schedule_rate(self, at_ns: int, node: str, port: int, rate_bps: int | None) -> None: ...
+    def schedule_delay(self, at_ns: int, node: str, port: int, delay_ns: int) -> None: ...
+    def schedule_loss(self, at_ns: int, node: str, port: int, loss: _Loss | None) -> None: ...
+    def schedule_jitter(self, at_ns: int, node: str, port: int, jitter_ns: int, jitter_std_ns: int = 0) -> None: ...
+    def schedule_opportunities(self, at_ns: int, node: str, port: int, opportunities_ns: Sequence[int], bytes: int) -> None: ...
+    def schedule_rates(self, at_ns: int, node: str, port: int, rates: Sequence[tuple[int, int]]) -> None: ...
+    def schedule_frame(self, at_ns: int, host: str, frame: bytes) -> None: ...
+    def set_control_plane(self, plane: _ControlPlane) -> None: ...
+    def wake_control_plane(self, at_ns: int, id: int) -> None: ...
+    def mark(self, at_ns: Sequence[int]) -> None: ...
+    def capture(self, directory: _Path) -> None: ...
+    def trace(self, path: _Path) -> None: ...
+    def run_until(self, end_ns: int) -> None: ...
+    def take_flow_logs(self, flow: str) -> tuple[Log, Log]: ...
+    def take_layered_logs(self, flow: str) -> tuple[Log, dict[str, Log]]: ...
+    def take_port_rows(self, only: _Ports | None = None) -> list[str]: ...
+    def take_queue_rows(self, only: _Ports | None = None) -> list[str]: ...
+    def port_interval(self, switch: int, port: int) -> tuple[float, float] | None: ...
+    def port_sums(self, first_ns: int, step_ns: int) -> list[tuple[int, int, bytes]]: ...
+    def read_register(self, switch: str, register: str, indices: Sequence[int]) -> list[int]: ...
+    def channel_stats(self) -> list[tuple[str, str, int, int, int, int, int, int]]: ...
+    def work(self) -> _Work: ...
+
+@final
+class Rewriter:
+    def __new__(cls, request: bytes) -> Rewriter: ...
+    def encoded(self, values: Sequence[Sequence[bytes]]) -> bytes: ...
+
+def compile(program: _Path, *, include: Sequence[_Path] = ..., define: Sequence[str] = ...) -> tuple[str | None, str | None, str]: ...
+def packet_test(program: _Path, test: _Path, *, verbose: bool = False) -> tuple[bool, str]: ...
+def counter_rows(responses: Sequence[bytes]) -> list[tuple[int, int, int, int]]: ...
+
+if sys.platform == "linux":
+    __all__ += ["HostEnd", "Place"]
+    # time_ns, rtcp, group, payload
+    _Arrival: TypeAlias = tuple[int, bool, int | None, bytes]
+
+    @final
+    class Place:
+        def __new__(
+            cls,
+            local: str,
+            peer: str,
+            port: int,
+            *,
+            start_ns: int,
+            stop_ns: int,
+            epoch_ns: int,
+            name: str,
+            seed: int,
+            base_group: str | None = None,
+            wake_fd: int | None = None,
+            film_fd: int | None = None,
+            arrivals: Sequence[_Arrival] | None = None,
+            marks_ns: Sequence[int] = ...,
+        ) -> Place: ...
+
+    @final
+    class HostEnd:
+        @property
+        def refused_packets(self) -> int: ...
+        @staticmethod
+        def sender(
+            place: Place,
+            algorithm: Sender,
+            rng: Rng,
+            *,
+            ssrc: int,
+            cname: str,
+            packet_bytes: int,
+            session_bandwidth_bps: float,
+            pacing_jitter: float = 0.0,
+            exact_loss: bool = False,
+            report_interval_ns: int | None = None,
+            application: Application | None = None,
+            buffer_packets: int = 100,
+            circuit_breaker: _Breaker | None = None,
+        ) -> HostEnd: ...
+        @staticmethod
+        def receiver(
+            place: Place,
+            algorithm: Receiver,
+            rng: Rng,
+            *,
+            ssrc: int,
+            cname: str,
+            session_bandwidth_bps: float,
+            acks: bool = False,
+            report_interval_ns: int | None = None,
+            media: bool = False,
+            film: bool = False,
+            delay_threshold_ns: int = 75_000_000,
+            rtcp: bool = False,
+            stream: str | None = None,
+        ) -> HostEnd: ...
+        @staticmethod
+        def source(place: Place, application: Application, *, packet_bytes: int) -> HostEnd: ...
+        @staticmethod
+        def sink(place: Place) -> HostEnd: ...
+        def run_until(self, until_ns: int) -> bool: ...
+        def close(self) -> None: ...
+        def take_log(self) -> Log: ...
+        def sent(self) -> tuple[list[tuple[int, int, bool, bytes]], list[tuple[int, int, bool]]]: ...
+
+class _Ack(TypedDict):
+    sequence: int
+    history: int
+    ecn: int
+    arrived_ns: int | None
+    rate_bps: int | None
+
+class _Report(TypedDict):
+    highest_sequence: int
+    echo_ns: int
+    delay_us: int
+    receive_rate_bps: int
+    loss_event_rate: int | None
+    expected_packets: int
+    lost_packets: int
+    reporter: int
+
+class _Stamp(TypedDict):
+    sent_ns: int
+    sequence: int
+    rtt_us: int | None
+    produced_ns: int | None
+
+class _Rtp(TypedDict):
+    sequence: int
+    timestamp: int
+    ssrc: int
+    rate: tuple[int, int, int | None] | None
+    payload: bytes
+
+# ntp, rtp_timestamp, packet_count, octet_count
+_SenderInfo: TypeAlias = tuple[int, int, int, int]
+# ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr
+_Block: TypeAlias = tuple[int, int, int, int, int, int, int]
+# ssrc, desired_rate_bps, utilisation_ppm, [(address, rate_bps)]
+_Alsf: TypeAlias = tuple[int, int, int, Sequence[tuple[int, int]]]
+
+class _Rtcp(TypedDict):
+    ssrc: int
+    sender: _SenderInfo | None
+    blocks: list[_Block]
+    cname: bytes
+    from_sender: _Alsf | None
+    from_receiver: _Alsf | None
+    bye: list[int]
+
+# ssrc, begin, of each packet (ecn, arrival time offset) or None
+_Reported: TypeAlias = tuple[int, int, Sequence[tuple[int, int] | None]]
+
+class _Ccfb(TypedDict):
+    ssrc: int
+    streams: list[_Reported]
+    timestamp: int
+
+def emit_ack(sequence: int, history: int, arrived_ns: int | None = None, rate_bps: int | None = None, ecn: int = 0) -> bytes: ...
+def parse_ack(payload: bytes) -> _Ack | None: ...
+def emit_report(
+    *,
+    highest_sequence: int,
+    echo_ns: int,
+    delay_us: int,
+    receive_rate_bps: int,
+    loss_event_rate: int | None,
+    expected_packets: int,
+    lost_packets: int,
+    reporter: int,
+) -> bytes: ...
+def parse_report(payload: bytes) -> _Report | None: ...
+def emit_stamp(sent_ns: int, sequence: int, rtt_us: int | None = None, produced_ns: int | None = None) -> bytes: ...
+def parse_stamp(payload: bytes, media: bool = False) -> _Stamp | None: ...
+def emit_rtp(sequence: int, timestamp: int, ssrc: int, payload: bytes, rate: tuple[int, int, int | None] | None = None) -> bytes: ...
+def parse_rtp(packet: bytes) -> _Rtp | None: ...
+def emit_rtcp(
+    ssrc: int,
+    *,
+    sender: _SenderInfo | None = None,
+    blocks: Sequence[_Block] = ...,
+    cname: bytes = ...,
+    from_sender: _Alsf | None = None,
+    from_receiver: _Alsf | None = None,
+    bye: Sequence[int] = ...,
+) -> bytes: ...
+def parse_rtcp(payload: bytes) -> _Rtcp | None: ...
+def emit_ccfb(ssrc: int, streams: Sequence[_Reported], timestamp: int) -> bytes: ...
+def parse_ccfb(payload: bytes) -> list[_Ccfb] | None: ...
+def round_trip_s(arrival_ntp: int, lsr: int, dlsr: int) -> float | None: ...

@@ -172,7 +172,8 @@ def searchsorted(values: Sequence[float] | ndarray, wanted: Any, side: str = "le
 
 def interp(at: Any, xs: ndarray, ys: ndarray, left: float | None = None) -> Any:
     """Straight lines between points; `left` before the first, the last value after the last."""
-    known, values = xs._values, ys._values
+    known: Sequence[float] = xs._values
+    values: Sequence[float] = ys._values
     before = values[0] if left is None else left
 
     def one(x: float) -> float:

@@ -36,7 +36,7 @@ def program(name: str) -> Path | None:
     for folder in (*([Path(given)] if given else ()), PACKAGE / "bin", VENV_BIN, Path(sys.executable).parent):
         own = folder / (name + _SUFFIX)
         if os.access(own, os.X_OK):
-            return own
+            return Path(own)
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"])
     found = shutil.which(name, path=path)
     return Path(found) if found else None

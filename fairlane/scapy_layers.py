@@ -11,6 +11,7 @@ APP packets of RTCP between equal odd ports (class `Rtcp`, one for each packet o
 from __future__ import annotations
 
 from importlib import resources
+from typing import Any
 
 from scapy.fields import (
     BitField,
@@ -36,16 +37,16 @@ FORMATS = formats_of(tomllib.loads(resources.files("fairlane.hosts.wire").joinpa
 PAYLOAD_TYPE = 96
 
 
-class _Optional(Field):
+class _Optional(Field[int | None, int | None]):
     """Of a field at the end of a header: there when the bytes are, `None` where they are not."""
 
-    def getfield(self, packet: Packet, data: bytes):
+    def getfield(self, packet: Packet, data: bytes) -> tuple[bytes, int | None]:
         return super().getfield(packet, data) if len(data) >= self.sz else (data, None)
 
     def addfield(self, packet: Packet, data: bytes, value: int | None) -> bytes:
         return data if value is None else super().addfield(packet, data, value)
 
-    def i2m(self, packet: Packet, value: int | None) -> int | None:
+    def i2m(self, packet: Packet | None, value: int | None) -> int | None:
         return value
 
 
@@ -57,10 +58,13 @@ class _OptionalLongField(_Optional, LongField):
     pass
 
 
-def _field(field: FormatField) -> Field:
+def _field(field: FormatField) -> Field[Any, Any]:
     if field.name == "address":
         return IPField(field.name, "0.0.0.0")
-    kinds = {32: (IntField, _OptionalIntField), 64: (LongField, _OptionalLongField)}.get(field.bits)
+    kinds: tuple[type[Field[Any, Any]], type[Field[Any, Any]]] | None = {
+        32: (IntField, _OptionalIntField),
+        64: (LongField, _OptionalLongField),
+    }.get(field.bits)
     if field.optional:
         if kinds is None:
             raise ValueError(f"{field.name}: an optional field has 32 or 64 bits, this has {field.bits}")
@@ -69,14 +73,14 @@ def _field(field: FormatField) -> Field:
     return BitField(field.name, default, field.bits) if kinds is None or field.offset_bits % 8 else kinds[0](field.name, default)
 
 
-def _class(name: str) -> type[Packet]:
+def _class(name: str, **members: object) -> type[Packet]:
     form: Format = FORMATS[name]
-    members = {"name": form.title, "fields_desc": [_field(f) for f in form.fields], "__doc__": f"{form.summary} {form.place}."}
+    members = {"name": form.title, "fields_desc": [_field(f) for f in form.fields], "__doc__": f"{form.summary} {form.place}.", **members}
     return type("".join(part.capitalize() for part in name.split("_")), (Packet,), members)
 
 
-Stamp, Ack, Report, Alsf, AlsfLayer = (_class(name) for name in ("stamp", "ack", "report", "alsf", "alsf_layer"))
-AlsfLayer.extract_padding = lambda self, data: (b"", data)
+Stamp, Ack, Report, Alsf = (_class(name) for name in ("stamp", "ack", "report", "alsf"))
+AlsfLayer = _class("alsf_layer", extract_padding=lambda self, data: (b"", data))
 Alsf.fields_desc = [*Alsf.fields_desc, PacketListField("layer_list", [], AlsfLayer)]
 
 
@@ -99,10 +103,11 @@ class Rtcp(Packet):
     ]
 
     def is_alsf(self) -> bool:
-        return self.packet_type == 204 and self.app_name == b"ALSF"
+        return bool(self.packet_type == 204 and self.app_name == b"ALSF")
 
     def body_bytes(self) -> int:
-        return max(0, 4 * self.length - (8 if self.packet_type == 204 else 4))
+        length: int = self.length
+        return max(0, 4 * length - (8 if self.packet_type == 204 else 4))
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         return Rtcp if len(payload) >= 8 else Raw
@@ -125,5 +130,5 @@ def _of_udp(self: UDP, payload: bytes) -> type[Packet]:
 
 
 _scapys_choice = UDP.guess_payload_class
-UDP.guess_payload_class = _of_udp
+UDP.guess_payload_class = _of_udp  # type: ignore[method-assign, assignment]
 bind_layers(RTP, Stamp, payload_type=PAYLOAD_TYPE)

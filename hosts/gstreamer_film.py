@@ -20,7 +20,11 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
+Bindings = Any
+"""Of GStreamer: its modules and objects, which have no types."""
 CLOCK_HZ = 90_000
 NS = 1_000_000_000
 ELEMENTS = ("appsrc", "x264enc", "rtph264pay", "appsink", "rtph264depay", "avdec_h264", "videoconvert")
@@ -29,7 +33,7 @@ VBV_MS, SMALLEST_CHANGE = 160, 0.01
 MOST_BYTES = 1 << 16
 
 
-def load():
+def load() -> tuple[Bindings, Bindings]:
     """GStreamer's bindings. Exits with a sentence where they are missing."""
     try:
         import gi
@@ -50,7 +54,7 @@ def load():
 class Pictures:
     """A YUV4MPEG2 file without compression, 4:2:0."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         with open(path, "rb") as file:
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         end = self._bytes.find(b"\n")
@@ -68,17 +72,17 @@ class Pictures:
         if self.count == 0:
             sys.exit(f"{path}: no picture")
 
-    def __getitem__(self, number):
+    def __getitem__(self, number: int) -> bytes:
         start = self._first + number % self.count * self._each
         if self._bytes[start : start + 6] != b"FRAME\n":
             sys.exit("the film's pictures have parameters of their own, which are not read here")
         return self._bytes[start + 6 : start + self._each]
 
 
-def watch(Gst, pipeline):
+def watch(Gst: Bindings, pipeline: Bindings) -> None:
     """An error of the pipeline ends the process."""
 
-    def ended(bus, message):
+    def ended(bus: Bindings, message: Bindings) -> Bindings:
         if message.type == Gst.MessageType.ERROR:
             error, _ = message.parse_error()
             print(f"GStreamer: {error.message}", file=sys.stderr, flush=True)
@@ -90,7 +94,7 @@ def watch(Gst, pipeline):
     pipeline.get_bus().set_sync_handler(ended)
 
 
-def encode(args):
+def encode(args: argparse.Namespace) -> None:
     Gst, _ = load()
     pictures, link = Pictures(args.file), socket.socket(fileno=args.fd)
     fps = args.frames_per_second
@@ -103,9 +107,9 @@ def encode(args):
     )
     watch(Gst, pipeline)
     source, encoder = pipeline.get_by_name("in"), pipeline.get_by_name("encoder")
-    taken = {}
+    taken: dict[int, int] = {}
 
-    def encoded(sink):
+    def encoded(sink: Bindings) -> Bindings:
         buffer = sink.emit("pull-sample").get_buffer()
         packet = buffer.extract_dup(0, buffer.get_size())
         try:
@@ -147,7 +151,7 @@ def encode(args):
 class Decoder:
     """RTP packets in, pictures out: (RTP timestamp, bytes), by threads of GStreamer's."""
 
-    def __init__(self, shown, pictures):
+    def __init__(self, shown: Callable[[int, Bindings], None], pictures: bool) -> None:
         self.Gst, _ = load()
         self._rest = "videoconvert ! video/x-raw,format=I420 ! " if pictures else ""
         self.pipeline = self.Gst.parse_launch(
@@ -160,7 +164,7 @@ class Decoder:
         self._source = self.pipeline.get_by_name("in")
         sink = self.pipeline.get_by_name("out")
 
-        def decoded(sink):
+        def decoded(sink: Bindings) -> Bindings:
             buffer = sink.emit("pull-sample").get_buffer()
             shown(round(buffer.pts * CLOCK_HZ / NS), buffer)
             return self.Gst.FlowReturn.OK
@@ -169,23 +173,23 @@ class Decoder:
         sink.connect("eos", lambda sink: self.over.set())
         self.pipeline.set_state(self.Gst.State.PLAYING)
 
-    def push(self, packet):
+    def push(self, packet: bytes) -> None:
         buffer = self.Gst.Buffer.new_wrapped(packet)
         buffer.pts = round(struct.unpack_from(">I", packet, 4)[0] * NS / CLOCK_HZ)
         self._source.emit("push-buffer", buffer)
 
-    def end(self):
+    def end(self) -> None:
         """Waits until all pictures are out."""
         self._source.emit("end-of-stream")
         self.over.wait(20)
         self.pipeline.set_state(self.Gst.State.NULL)
 
 
-def decode(args):
+def decode(args: argparse.Namespace) -> None:
     link = socket.socket(fileno=args.fd)
     with open(args.packets, "wb", buffering=MOST_BYTES) as packets, open(args.shown, "w") as log:
 
-        def shown(timestamp, buffer):
+        def shown(timestamp: int, buffer: Bindings) -> None:
             log.write(json.dumps({"timestamp": timestamp, "shown_ns": time.monotonic_ns()}) + "\n")
 
         decoder = Decoder(shown, pictures=False)
@@ -195,8 +199,8 @@ def decode(args):
         decoder.end()
 
 
-def pictures(args):
-    def shown(timestamp, buffer):
+def pictures(args: argparse.Namespace) -> None:
+    def shown(timestamp: int, buffer: Bindings) -> None:
         sys.stdout.buffer.write(struct.pack(">II", timestamp, buffer.get_size()) + buffer.extract_dup(0, buffer.get_size()))
 
     decoder = Decoder(shown, pictures=True)
@@ -208,7 +212,7 @@ def pictures(args):
     sys.stdout.buffer.flush()
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description="Encodes or shows a film beside an end of a flow.")
     commands = parser.add_subparsers(required=True)
     encoder = commands.add_parser("encode")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar, get_type_hints
+from dataclasses import Field, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_type_hints
 
 from fairlane.hosts import arguments
+
+if TYPE_CHECKING:
+    from fairlane.native import Application
 
 
 def check_positive(owner: object, *names: str) -> None:
@@ -29,17 +32,19 @@ class Spelled:
     """A dataclass that a command line spells FIRST:NAME=VALUE,...: its first field, and what differs from the defaults."""
 
     NOUN = ""
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def text(self) -> str:
         """`on-off:rate_bps=1e6,on_s=0.5`, as `parse` takes it."""
-        first, *others = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        first, *others = [f.name for f in fields(self)]
+        begin: str = getattr(self, first)
         given = [f"{name}={getattr(self, name)}" for name in others if getattr(self, name) != getattr(type(self), name)]
-        return getattr(self, first) + (":" + ",".join(given) if given else "")
+        return begin + (":" + ",".join(given) if given else "")
 
     @classmethod
     def parse(cls: type[S], text: str) -> S:
         """ValueError names what is wrong."""
-        first, *others = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        first, *others = [f.name for f in fields(cls)]
         known = get_type_hints(cls)
         start, _, given = text.partition(":")
         values: dict[str, Any] = {first: arguments.typed(start, known[first])}
@@ -102,7 +107,7 @@ class Source(Spelled):
     def key_interval_frames(self) -> int | None:
         return None if self.key_interval_s is None else round(self.key_interval_s * self.frames_per_second)
 
-    def application(self, outside: bool = False) -> Any:
+    def application(self, outside: bool = False) -> Application | None:
         """What `fairlane.native` takes; None: always more to send. outside: a film is encoded by a program beside the sender."""
         from fairlane import native
 

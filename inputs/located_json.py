@@ -63,7 +63,8 @@ class _Scan:
             self._note(at, path)
         opening = self._text[at]
         if opening == '"':
-            return scanstring(self._text, at + 1)[1]
+            after: int = scanstring(self._text, at + 1)[1]
+            return after
         if opening not in "{[":
             found = _SCALAR.match(self._text, at)
             assert found is not None

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 if sys.version_info >= (3, 11):
-    import tomllib
+    import tomllib as tomllib
 else:
     import tomli as tomllib
 
@@ -224,7 +225,7 @@ class _Scan:
         self._lines[path] = self._line()
         self._value(path)
 
-    def _group(self, end: str, member) -> None:
+    def _group(self, end: str, member: Callable[[int], None]) -> None:
         self._at += 1
         index = 0
         while True:
@@ -257,7 +258,8 @@ class _Scan:
         inner = self._text[start + 1 : self._at - 1]
         if "\\" not in inner and quote not in inner and "\n" not in inner:
             return inner  # as nearly all are
-        return tomllib.loads("x = " + self._text[start : self._at])["x"]
+        text: str = tomllib.loads("x = " + self._text[start : self._at])["x"]
+        return text
 
     def _blank(self, newlines: bool = False) -> int:
         space = " \t\n" if newlines else " \t"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools.chaos.__main__ import order, strike
 from tools.chaos.faults import FAULTS, Fault
+from tools.chaos.subject import Place
 
 TERMINATED = next(f for f in FAULTS if f.key == "virtual: SIGTERM")
 
@@ -26,6 +27,6 @@ def test_an_end_in_order_and_one_that_is_not(tmp_path: Path) -> None:
 
 
 def test_a_run_that_suffered_must_not_call_itself_true(tmp_path: Path) -> None:
-    harmless = Fault("virtual", "nothing", lambda subject, rng: "nothing was done", (0,), marked=True)
+    harmless = Fault(Place.VIRTUAL, "nothing", lambda subject, rng: "nothing was done", (0,), marked=True)
     ended = strike(dataclasses.replace(harmless, strike=lambda subject, rng: "pretended"), 1, 0, tmp_path)
     assert ended.code == 0 and ended.wrong == ["verdict true"]

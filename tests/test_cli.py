@@ -14,6 +14,7 @@ from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import preflight, targets
 from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.fabrics.switch_process import BMV2, EMBEDDED
 from fairlane.inputs.located_toml import tomllib
 from fairlane.results import result_folder
 
@@ -144,12 +145,12 @@ def test_auto_means_bmv2_only_where_it_can_be_the_network(monkeypatch: pytest.Mo
     machine(*ours)
     assert targets.resolve("auto", topology).why == "target embedded: fairlane-switch (no simple_switch_grpc and p4c-bm2-ss here)"
     machine(*ours, "simple_switch_grpc")
-    assert targets.resolve("auto", topology).target == "embedded"
+    assert targets.resolve("auto", topology).target is EMBEDDED
     assert targets.resolve("bmv2", topology).compiler.name == "fairlane-compile"
     machine(*ours, *theirs)
-    assert (targets.resolve("auto", topology).target, targets.resolve("embedded", topology).target) == ("bmv2", "embedded")
+    assert (targets.resolve("auto", topology).target, targets.resolve("embedded", topology).target) == (BMV2, EMBEDDED)
     machine(*ours, *theirs, netem=False)
-    assert targets.resolve("auto", topology).target == "bmv2", "the delay is in a delay line"
+    assert targets.resolve("auto", topology).target is BMV2, "the delay is in a delay line"
     machine("fairlane-switch", "fairlane-compile", *theirs, netem=False)
     assert targets.resolve("auto", topology).why == (
         "target embedded: fairlane-switch (not BMv2, because link s1 - s2 has a delay of 5 ms, but BMv2 has no delays, this kernel has no netem, and"
@@ -169,7 +170,7 @@ def test_auto_leaves_to_the_embedded_switch_what_is_too_fast_for_bmv2(monkeypatc
     topology = loader.load(loader.find("als-3")).topology
     small = PacketSizes(100, 100)  # 10 Mb/s in these: 10,965 packets/s
     assert "not BMv2, because s1->s2 at 10 Mb/s carries 10965 packets/s" in targets.resolve("auto", topology, small).why
-    assert targets.resolve("bmv2", topology, small).target == "bmv2", "who asks for it gets it, and a warning"
+    assert targets.resolve("bmv2", topology, small).target is BMV2, "who asks for it gets it, and a warning"
 
 
 def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

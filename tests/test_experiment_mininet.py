@@ -11,6 +11,7 @@ from fairlane.controller.changes import AlsChange
 from fairlane.errors import Refusal
 from fairlane.experiments import fabrics, loader, sweep
 from fairlane.fabrics import control_plane, link_plans, preflight, targets
+from fairlane.fabrics.switch_process import EMBEDDED
 from fairlane.inputs.located_toml import ConfigError, parse
 from fairlane.paper import read_row, single
 
@@ -60,12 +61,14 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE)
     (tmp_path / "row.toml").write_text(FILE + '[paper]\nreference = "-"\nsection = "-"\nfigure = "-"\n')
-    assert (loader.load(path).duration_s, loader.load(path, fabric="mininet").duration_s) == (30.0, 12.0)
+    assert (loader.load(path).duration_s, loader.load(path, laid_over=fabrics.laid_over).duration_s) == (30.0, 12.0)
     # What the command line says of an axis comes first.
-    one = loader.load(path, at=["n=1"], fabric="mininet")
+    one = loader.load(path, at=["n=1"], laid_over=fabrics.laid_over)
     assert (len(one.flows), max(link.delay_s for link in one.topology.links)) == (1, 0.02)
     assert (
-        single.wants_sweep(path, [], "mininet") and not single.wants_sweep(path, ["n=4"], "mininet") and single.wants_sweep(path, ["n=4"])
+        single.wants_sweep(path, [], fabrics.laid_over)
+        and not single.wants_sweep(path, ["n=4"], fabrics.laid_over)
+        and single.wants_sweep(path, ["n=4"])
     )
     # A part of the sweep without the table's points is a sweep all the same.
     assert (
@@ -80,7 +83,7 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
 def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     path = tmp_path / "e.toml"
     path.write_text(FILE.replace('delay_s = "= delay_s"', f'delay_s = "= delay_s"{more}'))
-    experiment = loader.load(path, fabric="mininet")
+    experiment = loader.load(path, laid_over=fabrics.laid_over)
     # Whatever this machine lacks is found only after the experiment was accepted.
     monkeypatch.setattr(preflight.probes, "is_root", lambda: False)
     with pytest.raises(Refusal, match="Mininet needs root"):
@@ -90,7 +93,7 @@ def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, m
     monkeypatch.setattr(targets.probes, "program", lambda name: Path("/bin") / name)
     with pytest.raises(Refusal, match=f"--target bmv2: link s1 - s2 has {key}, .* Use --target embedded."):
         targets.resolve("bmv2", experiment.topology)
-    assert targets.resolve("auto", experiment.topology).target == "embedded"
+    assert targets.resolve("auto", experiment.topology).target is EMBEDDED
 
 
 def test_gaussian_jitter_is_in_the_switchs_port_of_either_end(tmp_path: Path) -> None:
@@ -98,7 +101,7 @@ def test_gaussian_jitter_is_in_the_switchs_port_of_either_end(tmp_path: Path) ->
     path = tmp_path / "e.toml"
     change = '[[changes]]\nat_s = 2.0\nlink = "s1->s2"\njitter_std_s = 0.002\n'
     path.write_text(FILE.replace('delay_s = "= delay_s"', 'delay_s = "= delay_s", jitter_std_s = 0.005') + change)
-    plans = link_plans.LinkPlans.of(loader.load(path, fabric="mininet"))
+    plans = link_plans.LinkPlans.of(loader.load(path, laid_over=fabrics.laid_over))
     assert plans.switches == ("s1", "s2") and not plans.keeps_round_trips
     plans.write("s1", tmp_path / "s1.json", 5)
     (entry,) = json.loads((tmp_path / "s1.json").read_text())["links"]
@@ -110,7 +113,7 @@ def test_changes_run_on_mininet_and_bmv2_refuses_those_of_links(tmp_path: Path, 
     path = tmp_path / "e.toml"
     change = '[[changes]]\nat_s = 2.0\nlink = "h1->s1"\njitter_s = 0.01\n[[changes]]\nat_s = 1.0\nswitch = "s1"\nals = false\n'
     path.write_text(FILE + change)
-    experiment = loader.load(path, fabric="mininet")
+    experiment = loader.load(path, laid_over=fabrics.laid_over)
     monkeypatch.setattr(preflight.probes, "is_root", lambda: False)
     with pytest.raises(Refusal, match="Mininet needs root"):
         preflight.check_machine(experiment)

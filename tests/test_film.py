@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 from fairlane import probes
 from fairlane.cli import app
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.films import carry_out, pictures, quality
+from fairlane.films.model import Wanted
 from fairlane.films.pictures import Film
 from fairlane.hosts import film as beside
 from fairlane.hosts.sources import Source
@@ -85,7 +87,7 @@ def test_rates_that_cannot_be_are_refused(text: str, said: str) -> None:
 def test_rates_and_the_experiment_of_them() -> None:
     rates = carry_out.rates("2mbit,1mbit@20s, 500kbit@90")
     assert rates == ((0.0, 2e6), (20.0, 1e6), (90.0, 5e5))
-    wanted = carry_out.Wanted(("als",), rates, 0.04, None, 60.0, None, "virtual", 1)
+    wanted = Wanted(("als",), rates, 0.04, None, 60.0, None, VIRTUAL, 1)
     chosen, text = carry_out.experiment("als", wanted, None)
     # 0.2 s of 2 Mb/s in packets of 1000 bytes; the change at 90 s is after the end.
     assert "queue_packets = 50 }" in text

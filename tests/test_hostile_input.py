@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fairlane import ad_hoc, execute, probes
-from fairlane.experiments import loader
+from fairlane.experiments import fabrics, loader
 from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.inputs import toml_text
 from fairlane.inputs.located_toml import tomllib
 from fairlane.studies import schedule
@@ -207,7 +208,7 @@ def test_an_experiment_file_with_any_values_is_refused_or_begins(
     file.write_text(_inlined(changed[0]), encoding="utf-8")
     if command == "mininet":
         try:
-            loader.load(file, fabric="mininet")
+            loader.load(file, laid_over=fabrics.laid_over)
         except ValueError as refusal:
             assert "hostile.toml" in str(refusal)
         return
@@ -322,9 +323,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The files of a run that `fairlane report` reads, of one that ran."""
     folder = tmp_path_factory.mktemp("finished") / "run"
     execute.execute(
-        ad_hoc.experiment("dumbbell", ad_hoc.Options(("rap:1", "tcp-sack:1")), 1.5, 1),
-        virtual_fabric.Options(targets.compiler()),
-        "virtual",
+        VIRTUAL.ready(ad_hoc.experiment("dumbbell", ad_hoc.Options(("rap:1", "tcp-sack:1")), 1.5, 1)),
         folder,
         Console(quiet=True),
     )

@@ -19,6 +19,7 @@ from fairlane.fabrics import leftovers
 from fairlane.fabrics.flows import HostTcp
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.processes import Identity
+from fairlane.fabrics.switch_process import EMBEDDED
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import builders
 from fairlane.topologies.builders import LinkSpec
@@ -43,7 +44,7 @@ def toolchain(folder: Path, script: str = "exec sleep 60") -> Toolchain:
     switch = folder / "switch"
     switch.write_text(f"#!/bin/sh\n{script}\n")
     switch.chmod(0o755)
-    return Toolchain("embedded", switch, switch, "a test")
+    return Toolchain(EMBEDDED, switch, switch, "a test")
 
 
 @pytest.fixture
@@ -155,6 +156,7 @@ def test_a_killed_run_leaves_only_what_the_next_one_removes(tmp_path: Path) -> N
 import time
 from pathlib import Path
 from fairlane.fabrics.leftovers import RunRecord
+from fairlane.fabrics.switch_process import EMBEDDED
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import builders
 from fairlane.topologies.builders import LinkSpec
@@ -162,7 +164,7 @@ from fairlane.fabrics.mininet_builder import MininetNetwork
 record = RunRecord.create("a test")
 folder = Path({str(tmp_path)!r})
 network = MininetNetwork(builders.dumbbell(2, LinkSpec(1e7), LinkSpec(1e8)), folder=folder, record=record,
-                         toolchain=Toolchain("embedded", folder / "switch", folder / "switch", ""), first_grpc_port=19559)
+                         toolchain=Toolchain(EMBEDDED, folder / "switch", folder / "switch", ""), first_grpc_port=19559)
 network.net.start()
 network.spawn("h1", "child", ["sh", "-c", "sleep 300 & sleep 300"], folder / "child.log", with_children=True)
 print(record.prefix, network.net["h1"].cmd({DAEMON!r}).strip(), flush=True)

@@ -16,7 +16,8 @@ from rich.console import Console
 from fairlane import execute
 from fairlane.errors import CANNOT_RUN_HERE
 from fairlane.experiments import loader
-from fairlane.fabrics import descriptors, targets, virtual_fabric
+from fairlane.fabrics import descriptors, virtual_fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.record_files import RecordFiles
 
 needs_network = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
@@ -57,7 +58,7 @@ def test_an_evaluation_takes_time_in_proportion_to_flows(tmp_path: Path, monkeyp
         file, out = tmp_path / f"{flows}.toml", tmp_path / f"{flows}.out"
         file.write_text(experiment(flows=flows))
         monkeypatch.setattr(execute, "_BATCH_ROWS", 1)
-        execute.execute(loader.load(file), virtual_fabric.Options(targets.compiler()), "virtual", out, Console(quiet=True))
+        execute.execute(VIRTUAL.ready(loader.load(file)), out, Console(quiet=True))
         monkeypatch.undo()
         before = {path.name: path.read_bytes() for path in out.glob("*.csv")}
         began = time.process_time()

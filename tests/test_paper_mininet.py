@@ -13,7 +13,7 @@ from rich.console import Console
 from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
-from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics import flows, virtual_fabric
 from fairlane.paper import on_mininet, read_row, wall_clock
 from fairlane.paper.row import Row
 
@@ -187,7 +187,7 @@ def test_the_files_at_hand_can_run_there() -> None:
     }
     assert set(chosen) == {"als-3", "als-plain", "als-t1", "daa-7", "rap-4", "trabol-3", "ssvp-3"}
     for run in chosen.values():
-        assert [reason for flow in run.experiment.flows if (reason := wall_clock.preflight.flows.obstacle(flow))] == []
+        assert [reason for flow in run.experiment.flows if (reason := flows.obstacle(flow))] == []
 
 
 @pytest.mark.root

@@ -18,7 +18,8 @@ from rich.console import Console
 from fairlane import execute, probes
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
-from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results import compare, report
 from fairlane.results.figures import FlowFigures
@@ -59,9 +60,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ):
         path = folder / f"{name}.toml"
         path.write_text(text)
-        execute.execute(
-            loader.load(path, seed=seed), virtual_fabric.Options(targets.compiler()), "virtual", folder / name, Console(quiet=True)
-        )
+        execute.execute(VIRTUAL.ready(loader.load(path, seed=seed)), folder / name, Console(quiet=True))
         made.append(folder / name)
     return made
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from fairlane import errors, execute
 from fairlane.experiments import loader
-from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.results import metrics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def _run(out: Path) -> None:
     experiment = loader.load(loader.find("als-3"), 12.0)
-    execute.execute(experiment, virtual_fabric.Options(targets.compiler()), "virtual", out, Console(quiet=True))
+    execute.execute(VIRTUAL.ready(experiment), out, Console(quiet=True))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,10 @@ def picture(form: Format) -> str:
                 cells.append([])
                 room = 32
     rows = [row for row in cells if row]
-    border = lambda row: "+" + "".join("-" * (2 * bits - 1) + "+" for _, bits in row)
+
+    def border(row: list[tuple[str, int]]) -> str:
+        return "+" + "".join("-" * (2 * bits - 1) + "+" for _, bits in row)
+
     for number, row in enumerate(rows):
         lines.append(_merged(border(rows[number - 1]) if number else "", border(row)))
         lines.append("|" + "".join(text[: 2 * bits - 1].center(2 * bits - 1) + "|" for text, bits in row))

@@ -87,8 +87,9 @@ def from_document(document: Document, path: KeyPath = ()) -> Topology:
         raise document.error(path + ("kind",), f"unknown kind {table['kind']!r}{schema.nearest(str(table['kind']), _KINDS)}")
     described: Any = schema.build(_KINDS[table["kind"]], document, path)
     try:
-        return described.topology()
+        topology: Topology = described.topology()
     except TopologyError as error:
         first, _, rest = str(error).partition(": ")
         where = error.where or ((first,) if rest and first in table else ())
         raise document.error(path + where, rest if where == (first,) else str(error)) from error
+    return topology

@@ -82,9 +82,9 @@ class PortTable:
     ports: Mapping[int, str]
     queues: dict[int, Integral] = field(default_factory=dict)
 
-    def rows(self, time_s: float, unix_s: float, counts: Mapping[str, Counts], waiting: Sequence[int]) -> list[tuple]:
+    def rows(self, time_s: float, unix_s: float, counts: Mapping[str, Counts], waiting: Sequence[int]) -> list[tuple[object, ...]]:
         """One row for each port whose interface is there. waiting: packets by port number; ports beyond have none."""
-        rows = []
+        rows: list[tuple[object, ...]] = []
         for port, interface in self.ports.items():
             seen = counts.get(interface)
             if seen is None:

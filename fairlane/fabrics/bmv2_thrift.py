@@ -77,10 +77,12 @@ class Bmv2Thrift:
 
     def registers(self, name: str) -> list[int]:
         """All values of a register array."""
-        return self._register(self._standard.bm_register_read_all, name)
+        values: list[int] = self._register(self._standard.bm_register_read_all, name)
+        return values
 
     def register(self, name: str, index: int) -> int:
-        return self._register(self._standard.bm_register_read, name, index)
+        value: int = self._register(self._standard.bm_register_read, name, index)
+        return value
 
     def set_register(self, name: str, index: int, value: int) -> None:
         self._register(self._standard.bm_register_write, name, index, value)

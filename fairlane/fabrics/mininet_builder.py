@@ -41,7 +41,7 @@ from fairlane.fabrics.flows import HostTcp
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
 from fairlane.fabrics.processes import Process, spawn, stop_all
-from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, PortSetting, SwitchSettings, Target
+from fairlane.fabrics.switch_process import EMBEDDED, FIRST_GRPC_PORT, PortSetting, SwitchSettings, Target
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
@@ -69,9 +69,9 @@ class HostShaping:
     delay: str
 
     @staticmethod
-    def probe(target: Target = "embedded") -> HostShaping:
+    def probe(target: Target = EMBEDDED) -> HostShaping:
         netem = probes.has_qdisc("netem")
-        delay = "netem" if netem else "line" if target == "bmv2" else "none"
+        delay = "netem" if netem else "none" if target.own_links else "line"
         return HostShaping("tbf" if probes.has_qdisc("tbf") else "netem" if netem else "none", delay)
 
     def sentence(self) -> str:
@@ -132,11 +132,11 @@ class FairlaneHost(Host):
     """A host that knows its address, so that the prompt's `h1 ping h2`, `pingpair` and `iperf` find it. All that is started on it carries the
     run's mark, and ends with the run."""
 
-    def __init__(self, name: str, *, mark: str, **params) -> None:
+    def __init__(self, name: str, *, mark: str, **params: object) -> None:
         self._mark = mark
         super().__init__(name, **params)
 
-    def _popen(self, cmd: list[str], **params) -> subprocess.Popen:
+    def _popen(self, cmd: list[str], **params: object) -> subprocess.Popen[str]:
         return super()._popen(cmd, **{"env": {**os.environ, leftovers.MARK: self._mark}, **params})
 
     def know(self, address: IPv4Interface) -> None:
@@ -147,7 +147,7 @@ class FairlaneHost(Host):
 class FairlaneSwitch(Switch):
     """A switch whose data plane is a process in the root namespace, for every target: `launch` starts it."""
 
-    def __init__(self, name: str, *, settings: SwitchSettings, launch: Callable[[SwitchSettings], Process], **params) -> None:
+    def __init__(self, name: str, *, settings: SwitchSettings, launch: Callable[[SwitchSettings], Process], **params: object) -> None:
         self.settings = settings
         self._launch = launch
         self.process: Process | None = None
@@ -223,8 +223,8 @@ class MininetNetwork:
         self._record = record
         self._toolchain = toolchain
         self._host_tcp = dict(host_tcp or {})
-        self._ping_bytes = packet_sizes.largest if toolchain.target == "bmv2" else 98
-        self._bmv2 = _bmv2_switches(packet_sizes) if toolchain.target == "bmv2" else None
+        self._ping_bytes = 98 if toolchain.target.own_links else packet_sizes.largest
+        self._bmv2 = None if toolchain.target.own_links else _bmv2_switches(packet_sizes)
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
         self._plans = LinkPlans(topology) if plans is None else plans
         self._starts = 0

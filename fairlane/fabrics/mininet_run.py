@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairlane import errors, probes, python_child
 from fairlane.controller import changes as controller_changes
@@ -31,6 +32,9 @@ from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.raw import json_lines
 from fairlane.fabrics.supervisor import Supervisor
 from fairlane.fabrics.targets import Toolchain
+
+if TYPE_CHECKING:
+    from fairlane.fabrics.mininet_builder import MininetNetwork
 
 _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
@@ -56,7 +60,9 @@ class Options:
 
 
 @contextlib.contextmanager
-def network(experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]) -> Iterator[tuple]:
+def network(
+    experiment: Experiment, options: Options, folder: Path, say: Callable[[str], None]
+) -> Iterator[tuple[MininetNetwork, Process, Callable[[], Process]]]:
     """The running network with its controller, always cleaned up at the end: (network, controller, and the function that starts a controller again)."""
     preflight.check_machine(experiment)
     nodes = len(experiment.topology.nodes)
@@ -113,7 +119,7 @@ def network(experiment: Experiment, options: Options, folder: Path, say: Callabl
         record.release()
 
 
-def begin_changes(experiment: Experiment, fabric, controller: Process, folder: Path, begin_ns: int) -> None:
+def begin_changes(experiment: Experiment, fabric: MininetNetwork, controller: Process, folder: Path, begin_ns: int) -> None:
     """Switches and controller learn when the run begins, from which the times of all changes count."""
     from fairlane.fabrics.mininet_builder import FabricError
 
@@ -150,6 +156,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         supervisor = Supervisor(options.restart_after_s, happened)
         supervisor.watch("the controller", controller, start_controller)
         for switch in fabric.switches:
+            assert switch.process is not None, "it is ready"
             supervisor.watch(f"switch {switch.name}", switch.process, partial(_again, partial(fabric.restart, switch)))
         if fabric.delays is not None:
             supervisor.watch("the delay lines' process", fabric.delays, lambda: _again(fabric.start_delays))
@@ -248,7 +255,7 @@ def _no_controller(controller: Process, what: str) -> RunFailed:
     return RunFailed(f"{what}. {lacking}", errors.NO_SPACE) if lacking else RunFailed(f"{what}:\n{words}")
 
 
-def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Callable[[str], None]) -> list[dict]:
+def _check_round_trips(fabric: MininetNetwork, experiment: Experiment, enforce: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
     trips = _round_trips(fabric, experiment)
     wrong = [t for t in trips if not t["holds"]]
     worst = max(trips, key=lambda t: abs(t["measured_s"] - t["declared_s"]))
@@ -271,7 +278,7 @@ def _check_round_trips(fabric, experiment: Experiment, enforce: bool, say: Calla
     return trips
 
 
-def _round_trips(fabric, experiment: Experiment) -> list[dict]:
+def _round_trips(fabric: MininetNetwork, experiment: Experiment) -> list[dict[str, Any]]:
     """Of each path between hosts that have a flow: `round_trips` of summary.json. RunFailed when there is no answer."""
     from fairlane.fabrics.mininet_builder import FabricError
 
@@ -296,7 +303,7 @@ def _timing(experiment: Experiment) -> Timing:
     return Timing(begin, begin + experiment.duration_s)
 
 
-def _start_flows(fabric, experiment: Experiment, timing: Timing, folder: Path) -> list[tuple[Process, float]]:
+def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing, folder: Path) -> list[tuple[Process, float]]:
     """Each process, with the Unix time at which it is to end."""
     agents = []
     for index, flow in enumerate(experiment.flows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.delay_lines import Precision
@@ -26,11 +27,11 @@ class Outcome:
 
     timing: Timing
     events: list[Event] = field(default_factory=list)
-    round_trips: list[dict] = field(default_factory=list)
-    round_trips_after: list[dict] = field(default_factory=list)
+    round_trips: list[dict[str, Any]] = field(default_factory=list)
+    round_trips_after: list[dict[str, Any]] = field(default_factory=list)
     waiting: dict[str, float] = field(default_factory=dict)
     stolen: float = 0.0
     shaping: str = ""
     delay_lines: Precision | None = None
-    live_changes: list[dict] = field(default_factory=list)
+    live_changes: list[dict[str, Any]] = field(default_factory=list)
     changed: Experiment | None = None

@@ -11,7 +11,7 @@ from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.experiments.kinds import TCP_KINDS
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import flows
-from fairlane.fabrics.switch_process import Target, thrift_port
+from fairlane.fabrics.switch_process import EMBEDDED, Target
 from fairlane.hosts import film
 
 # Program -> Debian package.
@@ -77,12 +77,11 @@ def check_new(pcap: Path | None, trace: Path | None) -> None:
             raise Refusal(f"--pcap {pcap}: has {found[0]} already, and captures are not overwritten. Give another folder, or remove it.")
 
 
-def check_ports(ports: Sequence[int], target: Target = "embedded") -> None:
+def check_ports(ports: Sequence[int], target: Target = EMBEDDED) -> None:
     """The switches' P4Runtime ports must be free, and with BMv2 its Thrift ports."""
-    for port in ports:
-        _check_port(port, "P4Runtime")
-        if target == "bmv2":
-            _check_port(thrift_port(port), "Thrift")
+    for first in ports:
+        for port, protocol in target.services(first).items():
+            _check_port(port, protocol)
 
 
 def _check_port(port: int, protocol: str) -> None:

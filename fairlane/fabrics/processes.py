@@ -94,7 +94,7 @@ def _children(pid: int) -> list[int]:
 class Process:
     """A running child process. `name` is for messages, `log` holds its output."""
 
-    def __init__(self, name: str, argv: Sequence[str], log: Path, popen: subprocess.Popen) -> None:
+    def __init__(self, name: str, argv: Sequence[str], log: Path, popen: subprocess.Popen[bytes]) -> None:
         self.name = name
         self.argv = tuple(argv)
         self.log = log

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from fairlane.topologies.model import CPU_PORT, Dualpi2
-
-Target = Literal["embedded", "bmv2"]
 
 # IANA's port of P4Runtime; further switches count up.
 FIRST_GRPC_PORT = 9559
@@ -103,3 +102,28 @@ def bmv2_command(program: Path, settings: SwitchSettings) -> list[str]:
     if settings.pcap is not None:
         command += ["--pcap", str(settings.pcap)]
     return command + ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A switch. name: as on the command line and in records. words: in tables. program: in PATH. command: its command line, from the program and a switch's
+    settings. own_links: whether its ports have rates in bit/s, capacities and delays of their own. Otherwise Thrift sets queues, whose rates
+    are in packets per second, and delays are elsewhere."""
+
+    name: Literal["embedded", "bmv2"]
+    words: str
+    program: str
+    command: Callable[[Path, SwitchSettings], list[str]]
+    own_links: bool
+
+    def services(self, grpc_port: int) -> dict[int, str]:
+        """The TCP ports on which a switch with this P4Runtime port serves, and the protocol of each."""
+        return {grpc_port: "P4Runtime"} if self.own_links else {grpc_port: "P4Runtime", thrift_port(grpc_port): "Thrift"}
+
+    def __str__(self) -> str:
+        return self.name
+
+
+EMBEDDED = Target("embedded", "embedded", "fairlane-switch", embedded_command, own_links=True)
+BMV2 = Target("bmv2", "BMv2", "simple_switch_grpc", bmv2_command, own_links=False)
+TARGETS = (EMBEDDED, BMV2)

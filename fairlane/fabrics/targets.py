@@ -16,7 +16,7 @@ from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal
 from fairlane.experiments.model import Change
 from fairlane.fabrics import bmv2_ports, link_plans
 from fairlane.fabrics.bmv2_ports import PacketSizes
-from fairlane.fabrics.switch_process import SwitchSettings, Target, bmv2_command, embedded_command
+from fairlane.fabrics.switch_process import BMV2, EMBEDDED, SwitchSettings, Target
 from fairlane.topologies.model import Topology
 
 Choice = Literal["auto", "embedded", "bmv2"]
@@ -38,8 +38,7 @@ class Toolchain:
     why: str
 
     def switch_command(self, settings: SwitchSettings) -> list[str]:
-        command: Callable = embedded_command if self.target == "embedded" else bmv2_command
-        return command(self.switch, settings)
+        return self.target.command(self.switch, settings)
 
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
         """P4 source -> BMv2 JSON and P4Info text in `folder`. defines: macros. Refusal with the compiler's own message."""
@@ -112,12 +111,12 @@ def resolve(
 ) -> Toolchain:
     """`auto`: BMv2 if both it and p4c are installed and it can run this network, otherwise the embedded switch; p4c with BMv2
     if it is installed, otherwise our compiler. sizes: of the packets that the network will carry. changes: of its links."""
-    bmv2 = probes.program("simple_switch_grpc")
+    bmv2 = probes.program(BMV2.program)
     p4c, our_compiler = probes.program("p4c-bm2-ss"), probes.program("fairlane-compile")
     obstacle = link_plans.bmv2_obstacle(topology, changes) or bmv2_ports.obstacle(
         topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None
     )
-    if choice == "bmv2":
+    if choice == BMV2.name:
         if bmv2 is None:
             raise Refusal(f"--target bmv2: no simple_switch_grpc in PATH. {BMV2_PACKAGES} Or use --target embedded.", CANNOT_RUN_HERE)
         if obstacle is not None:
@@ -126,18 +125,36 @@ def resolve(
     against = obstacle or bmv2_ports.reluctance(topology, sizes)
     if choice == "auto" and bmv2 and p4c and against is None:
         return _bmv2(bmv2, _compiler(compiler, p4c, our_compiler))
-    ours = probes.program("fairlane-switch")
+    ours = probes.program(EMBEDDED.program)
     if ours is None or our_compiler is None:
         raise Refusal("fairlane-switch and fairlane-compile are not built: run 'make build'.", CANNOT_RUN_HERE)
     absent = " and ".join(n for n, p in (("simple_switch_grpc", bmv2), ("p4c-bm2-ss", p4c)) if p is None)
-    reason = "as asked" if choice == "embedded" else f"no {absent} here" if absent else f"not BMv2, because {against}"
+    reason = "as asked" if choice == EMBEDDED.name else f"no {absent} here" if absent else f"not BMv2, because {against}"
     chosen = our_compiler if compiler == "auto" else _compiler(compiler, p4c, our_compiler)
     by = "" if chosen == our_compiler else f", compiled by {chosen.name}"
-    return Toolchain("embedded", ours, chosen, f"target embedded: fairlane-switch ({reason}){by}")
+    return Toolchain(EMBEDDED, ours, chosen, f"target embedded: fairlane-switch ({reason}){by}")
+
+
+def resolve_plain(choice: Choice, compiler: CompilerChoice, obstacle: Callable[[], str | None]) -> Toolchain:
+    """For a network without rates of its own, which every switch runs: the embedded one, unless BMv2 is asked for. obstacle: why BMv2 cannot run it."""
+    if choice != BMV2.name:
+        switch = probes.program(EMBEDDED.program)
+        if switch is None:
+            raise Refusal("fairlane-switch is not built: run 'make build'.", CANNOT_RUN_HERE)
+        chosen = _one_compiler(compiler)
+        return Toolchain(EMBEDDED, switch, chosen, f"target embedded: fairlane-switch, compiled by {chosen.name}")
+    switch = probes.program(BMV2.program)
+    if switch is None:
+        raise Refusal("--target bmv2: no simple_switch_grpc in PATH. Install BMv2, or use --target embedded.", CANNOT_RUN_HERE)
+    chosen = _one_compiler("p4c" if compiler == "auto" and probes.program("p4c-bm2-ss") else compiler)
+    reason = obstacle()
+    if reason is not None:
+        raise Refusal(f"--target bmv2: {reason}. Use --target embedded.", CANNOT_RUN_HERE)
+    return _bmv2(switch, chosen)
 
 
 def _bmv2(switch: Path, chosen: Path) -> Toolchain:
-    return Toolchain("bmv2", switch, chosen, f"target bmv2: {switch}, compiled by {chosen.name}")
+    return Toolchain(BMV2, switch, chosen, f"target bmv2: {switch}, compiled by {chosen.name}")
 
 
 def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Path:
@@ -152,10 +169,15 @@ def _compiler(choice: CompilerChoice, p4c: Path | None, ours: Path | None) -> Pa
     return chosen
 
 
+def _one_compiler(choice: CompilerChoice) -> Path:
+    """Ours where it is built, unless another is asked for."""
+    ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
+    return _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
+
+
 def compiler(choice: CompilerChoice = "auto") -> Toolchain | ModuleCompiler:
     """What runs in virtual time needs: a compiler, ours where it is built; the switch is in the process."""
     if sys.platform != "linux" and choice != "p4c":
         return ModuleCompiler()
-    ours, p4c = probes.program("fairlane-compile"), probes.program("p4c-bm2-ss")
-    chosen = _compiler("fairlane" if choice == "auto" and ours else choice, p4c, ours)
-    return Toolchain("embedded", chosen, chosen, f"switches in the process, compiled by {chosen.name}")
+    chosen = _one_compiler(choice)
+    return Toolchain(EMBEDDED, chosen, chosen, f"switches in the process, compiled by {chosen.name}")

@@ -11,7 +11,7 @@ import operator
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from finsy.proto import p4r
 
@@ -23,6 +23,9 @@ from fairlane.controller.p4info import P4Info
 from fairlane.controller.records import PortRecord
 from fairlane.controller.timetable import NS, Begin, Finish, Timetable
 from fairlane.errors import RunFailed
+
+if TYPE_CHECKING:
+    from fairlane.native import Rewriter
 
 # Timers: the timetable's next step; from the first change on, changes by their place in the list.
 _STEP, _FIRST_CHANGE = 0, 16
@@ -40,7 +43,8 @@ _WHAT = {
     _ALS: "to write fair rates, or not to",
 }
 
-Action = tuple[Any, ...]
+Action: TypeAlias = tuple[Literal["timer"], int, int] | tuple[Literal["set_pipeline", "write", "read", "stream"], int, int, bytes]
+"""("timer", at_ns, timer), or a call: its name, switch, token and serialised message."""
 
 
 class VirtualController:
@@ -62,7 +66,7 @@ class VirtualController:
         self._pending: dict[int, list[PortRecord]] = {}
         self._readings: dict[int, bytes] = {}
         # By switch and token, with the request that each was made of
-        self._rewriters: dict[tuple[int, int], tuple[p4r.WriteRequest, Any]] = {}
+        self._rewriters: dict[tuple[int, int], tuple[p4r.WriteRequest, Rewriter]] = {}
         self._timetable = Timetable(config.interval_s, config.grace_s)
         self._step: Begin | Finish | None = None
         self._files, self._writers = [], {}
@@ -125,7 +129,7 @@ class VirtualController:
                     self._rewrite(index, _EPOCH, control.begin(step.epoch)),
                     ("read", index, _COUNTERS, self._reading(index)),
                 ]
-            else:
+            elif step is not None:
                 rewrites, self._pending[index] = control.finish(now_ns / NS, step.epoch)
                 actions.append(self._rewrite(index, _RATES, rewrites))
         if isinstance(step, Finish):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypedDict
 
 from fairlane import probes
 from fairlane.controller.changes import Change as ControllerChange
@@ -28,6 +28,7 @@ from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualController
 from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
+from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
 from fairlane.topologies import addressing
 from fairlane.topologies.model import CPU_PORT, Dualpi2, Link
@@ -37,7 +38,11 @@ try:
     from fairlane import native
 except ImportError:
     native = None  # type: ignore[assignment]
+if TYPE_CHECKING:
+    from fairlane.native import Network
 
+Hosts: TypeAlias = dict[str, addressing.HostAddress]
+"""Addresses by name."""
 # Whole observation intervals before the first flow: the switches get their entries, and counting begins.
 _INTERVALS_BEFORE = 2
 # After the last flow: what is on the way arrives, receivers say goodbye.
@@ -78,11 +83,11 @@ class Options:
 
 @dataclass
 class ActiveRun:
-    """A run that is under way. experiment: as it is now, with what was changed on the way. hosts: addresses by name."""
+    """A run that is under way. experiment: as it is now, with what was changed on the way."""
 
-    network: Any
+    network: Network
     experiment: Experiment
-    hosts: dict[str, addressing.HostAddress]
+    hosts: Hosts
     controller: VirtualController
     records: Records
     timing: Timing
@@ -162,7 +167,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     return outcome
 
 
-def _record_packets(network, options: Options) -> None:
+def _record_packets(network: Network, options: Options) -> None:
     """Refusal when a file cannot be made, or is there already."""
     try:
         if options.pcap is not None:
@@ -182,7 +187,9 @@ def _timing(experiment: Experiment) -> Timing:
     return Timing(begin_ns / NS, begin_ns / NS + experiment.duration_s)
 
 
-def build(experiment: Experiment, options: Options, folder: Path, changes: Sequence[ControllerChange] = ()):
+def build(
+    experiment: Experiment, options: Options, folder: Path, changes: Sequence[ControllerChange] = ()
+) -> tuple[Network, addressing.Addressing, VirtualController]:
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     control = experiment.settings.control
@@ -210,7 +217,7 @@ def build(experiment: Experiment, options: Options, folder: Path, changes: Seque
     return network, addresses, controller
 
 
-def _link(link: Link):
+def _link(link: Link) -> native.Link:
     return native.Link(
         rate_bps=round(link.rate_bps),
         delay_ns=round(link.delay_s * NS),
@@ -234,7 +241,7 @@ def _scheduler(dualpi2: Dualpi2 | None) -> dict[str, int]:
     return {"weight": dualpi2.weight} if dualpi2.scheduler == "wrr" else {"time_shift_ns": round(dualpi2.shift_s * NS)}
 
 
-def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
+def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) -> None:
     for change, node, port in experiment.changes:
         at_ns = round((timing.begin_s + change.at_s) * NS)
         if change.rate_bps is not None:
@@ -255,8 +262,8 @@ def _schedule_changes(network, experiment: Experiment, timing: Timing) -> None:
             network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
-def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:
-    """ValueError when the network refuses it. hosts: addresses by name. seed: of the flow's own random numbers. port_offset: even, of
+def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:
+    """ValueError when the network refuses it. seed: of the flow's own random numbers. port_offset: even, of
     its UDP or TCP ports, where its hosts have had a flow before."""
     settings = flow.settings
     times = _times_ns(flow, timing)
@@ -280,19 +287,32 @@ def add_flow(network, flow: Flow, hosts, timing: Timing, seed: int, port_offset:
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, rtp_port)
     else:
+        application = flows.source(settings).application()
+        assert application is not None, "such a source limits its flow"
         network.add_source_flow(
             flow.name,
             flow.sender,
             flow.receiver,
             rtp_port,
             *times,
-            flows.source(settings).application(),
+            application,
             packet_bytes=settings.packet_bytes,
         )
 
 
 def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
     return round(timing.start_s(flow) * NS), round(timing.stop_s(flow) * NS)
+
+
+class _Sending(TypedDict):
+    """What every sender with an algorithm has."""
+
+    packet_bytes: int
+    session_bandwidth_bps: float
+    pacing_jitter: float
+    exact_loss: bool
+    sender_ssrc: int
+    sender_cname: str
 
 
 @dataclass(frozen=True)
@@ -309,12 +329,14 @@ class End:
         return End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
 
 
-def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts, timing: Timing, seed: int, rtp_port: int) -> None:
+def _add_algorithm_flow(
+    network: Network, flow: Flow, settings: AlgorithmSettings, hosts: Hosts, timing: Timing, seed: int, rtp_port: int
+) -> None:
     algorithm = ALGORITHMS[flow.kind]
     times = _times_ns(flow, timing)
     sender = End.of(flow, "sender", seed, hosts[flow.sender].ip)
     receivers = [End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
-    common = {
+    sending: _Sending = {
         "packet_bytes": settings.packet_bytes,
         "session_bandwidth_bps": settings.maximum_rate_bps,
         "pacing_jitter": settings.pacing_jitter,
@@ -338,7 +360,7 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
             sender.rng,
             layered,
             base_group=str(IPv4Address(settings.parameters.group_addresses[0])),
-            **common,
+            **sending,
         )
         return
     network.add_rtp_flow(
@@ -358,11 +380,11 @@ def _add_algorithm_flow(network, flow: Flow, settings: AlgorithmSettings, hosts,
         delay_threshold_ns=settings.source.delay_threshold_ns,
         circuit_breaker=settings.circuit_breaker.native(),
         report_interval_ns=None if settings.report_interval_s is None else round(settings.report_interval_s * NS),
-        **common,
+        **sending,
     )
 
 
-def _layered_receiver(flow: Flow, number: int, end: End, half, timing: Timing):
+def _layered_receiver(flow: Flow, number: int, end: End, half: Receiver, timing: Timing) -> native.LayeredReceiver:
     """One that is there from the sender's start is so a little before it."""
     joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
     start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)
@@ -381,7 +403,7 @@ def advance(active: ActiveRun, progress: Progress) -> None:
             progress.show(active.snapshot())
 
 
-def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
+def _say_speed(network: Network, wall_s: float, say: Callable[[str], None]) -> None:
     work = network.work()
     say(
         f"virtual time: {network.now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
@@ -392,7 +414,7 @@ def _say_speed(network, wall_s: float, say: Callable[[str], None]) -> None:
 class Records:
     """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
 
-    def __init__(self, network, experiment: Experiment, folder: Path, timing: Timing, needed: Needed | None = None) -> None:
+    def __init__(self, network: Network, experiment: Experiment, folder: Path, timing: Timing, needed: Needed | None = None) -> None:
         self._network = network
         self._needed = needed
         self.folder = folder

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +17,8 @@ from fairlane import execute, user_files
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import flows, mininet_run, preflight, targets, virtual_fabric
+from fairlane.fabrics import preflight, virtual_fabric
+from fairlane.fabrics.base import Settings
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.films import page, pictures, quality
 from fairlane.films.model import Shown, Wanted
@@ -115,7 +115,7 @@ def carry_out(wanted: Wanted, out: Path | None, console: Console) -> bool:
     chosen = kinds_of(wanted.algorithms)
     for kind in chosen:
         experiment(kind, wanted, None)
-    if wanted.fabric == "mininet":
+    if wanted.fabric.real_time:
         pictures.ffmpeg()
     else:
         virtual_fabric.check_built()
@@ -125,7 +125,7 @@ def carry_out(wanted: Wanted, out: Path | None, console: Console) -> bool:
         with interruptible(), tempfile.TemporaryDirectory(prefix="fairlane-film-") as temporary:
             made.write(folder.work, user_files.of_experiments(experiment(kind, wanted, None)[0] for kind in chosen))
             film = None
-            if wanted.fabric == "mininet":
+            if wanted.fabric.real_time:
                 # Root, Mininet and GStreamer are asked for before the film is drawn.
                 lacking = beside.missing()
                 if lacking is not None:
@@ -156,15 +156,9 @@ def carry_out(wanted: Wanted, out: Path | None, console: Console) -> bool:
 def _run(kind: str, wanted: Wanted, film: Film | None, folder: Path, console: Console) -> Shown:
     began_s = time.monotonic()
     chosen, text = experiment(kind, wanted, film)
-    options: Any
-    if wanted.fabric == "virtual":
-        options = virtual_fabric.Options(targets.compiler())
-    else:
-        preflight.check_machine(chosen)
-        toolchain = targets.resolve("embedded", chosen.topology, flows.packet_sizes(chosen), "auto", chosen.changes)
-        options = mininet_run.Options(toolchain, wanted.grpc_port)
+    ready = wanted.fabric.ready(chosen, Settings("embedded", first_grpc_port=wanted.grpc_port))
     verdicts: list[fidelity.Fidelity] = []
-    execute.execute(chosen, options, wanted.fabric, folder / kind, Console(file=io.StringIO()), judged=verdicts.append)
+    execute.execute(ready, folder / kind, Console(file=io.StringIO()), judged=verdicts.append)
     if film is not None:
         text = text.replace(str(film.path), "film.y4m")
     (folder / kind / "experiment.toml").write_text(text, encoding="utf-8", newline="\n")

@@ -6,9 +6,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from fairlane.experiments.model import Experiment
+from fairlane.fabrics.base import Fabric
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.results import fidelity
 from fairlane.results.frames import Frame, Quality
@@ -24,7 +25,7 @@ class Wanted:
     buffer_packets: int | None
     seconds: float
     film: Path | None
-    fabric: Literal["virtual", "mininet"]
+    fabric: Fabric
     seed: int
     grpc_port: int = FIRST_GRPC_PORT
 

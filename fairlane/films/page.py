@@ -54,7 +54,7 @@ def instants(wanted: Wanted) -> list[float]:
 
 def write(wanted: Wanted, shown: Sequence[Shown], film: Film | None, took_s: float, folder: Path) -> None:
     """All files into `folder`, which exists."""
-    asked = {**dataclasses.asdict(wanted), "film": None if film is None else film.what}
+    asked = {**dataclasses.asdict(wanted), "fabric": wanted.fabric.name, "film": None if film is None else film.what}
     said = {"version": version("fairlane"), "asked": asked, "took_s": round(took_s, 1), "flows": model.to_json(shown)}
     result_folder.write_json(folder / DATA, said)
     drawings: list[tuple[str, Callable[[Any], None]]] = []

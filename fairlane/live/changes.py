@@ -70,7 +70,7 @@ def _free_name(experiment: Experiment, kind: str) -> str:
     return next(name for n in range(1, len(taken) + 2) if (name := f"{kind}.{n}") not in taken)
 
 
-def _settings(experiment: Experiment, kind: str, sender: str, receiver: str):
+def _settings(experiment: Experiment, kind: str, sender: str, receiver: str) -> kinds.FlowSettings:
     """As the experiment's flows of that kind have them, or the kind's defaults."""
     for flow in experiment.flows:
         if flow.kind == kind:

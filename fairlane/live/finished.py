@@ -18,7 +18,7 @@ from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.live.restore import experiment_of
 from fairlane.live.sampler import Sampler
 from fairlane.live.server import Server
-from fairlane.live.session import Pace, Session
+from fairlane.live.session import FINISHED, Pace, Session
 from fairlane.results import fidelity
 
 
@@ -50,7 +50,7 @@ def open_results(folder: Path) -> Session:
     note = "" if not summary.get("live_changes") else "This run was changed by hand while it ran."
     found = summary.get("fidelity") or {}
     doubt = fidelity.doubt(found.get("verdict", "true"), [r["what"] for r in found.get("reasons", ())])
-    session = Session(experiment, sampler, "finished", Pace(finished=True, doubt=doubt), note)
+    session = Session(experiment, sampler, FINISHED, Pace(finished=True, doubt=doubt), note)
     session.shares.advance(experiment.duration_s, sampler.complete)
     session.changes.extend(summary.get("live_changes", []))
     return session

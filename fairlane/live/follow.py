@@ -10,6 +10,7 @@ from pathlib import Path
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.flows import Timing, record_roles
+from fairlane.fabrics.places import MININET
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.raw import CsvTail, JsonTail
 from fairlane.live.finished import port_values
@@ -95,7 +96,7 @@ class Follower:
         line = self._tcp.get(key)
         if line is not None:
             packet_bytes = line.flow.settings.packet_bytes
-            payload = packet_bytes - (52 if line.flow.settings.timestamps else 40)
+            payload = packet_bytes - (52 if line.flow.tcp_settings.timestamps else 40)
             line.track.add(float(row["unix_s"]), (sums[1] * payload / (packet_bytes + ETHERNET_BYTES), 0.0))
 
 
@@ -119,6 +120,10 @@ class Following:
         if self.server is not None:
             self.server.stop()
 
+    @property
+    def driver(self) -> None:
+        """Nobody drives a run in real time."""
+
     def watching(self, folder: Path) -> Following:
         """Returns itself, once it knows where the run writes its records."""
         self._folder = folder
@@ -139,7 +144,7 @@ class Following:
             return
         self._timing = Timing(begin_s, begin_s + self._experiment.duration_s)
         sampler = Sampler(self._experiment, self._timing, CAUSES, estimate_red=True)
-        self.session = Session(self._experiment, sampler, "mininet", Pace(), NOTE)
+        self.session = Session(self._experiment, sampler, MININET.name, Pace(), NOTE)
         self._follower = Follower(sampler, self._folder)
         self.server = Server(self.session, self._options.port)
         self.server.start()

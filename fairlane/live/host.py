@@ -14,6 +14,7 @@ from typing import Any
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Flow
 from fairlane.fabrics.flows import record_roles
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.raw import JsonTail
 from fairlane.live.page_process import Answer, Attendance, Changed, Failed, Opening, Request, Serving, Steered, Update, Wire
 from fairlane.live.sampler import Sampler
@@ -35,7 +36,7 @@ class Mirror:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Callable[[str | None], object]] = {}
         self._lock = threading.Lock()
-        self.session = Session(opening.experiment, self._sampler, "virtual", opening.pace, steer=self._steer)
+        self.session = Session(opening.experiment, self._sampler, VIRTUAL.name, opening.pace, steer=self._steer)
         for flow in opening.experiment.flows:
             if flow.start_s < opening.experiment.duration_s:
                 self._follow(flow)

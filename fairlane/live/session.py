@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from fairlane.experiments import kinds
 from fairlane.experiments.model import Experiment
@@ -19,7 +19,8 @@ from fairlane.live.sampler import PortTrack, Sampler
 from fairlane.live.shares import Shares
 from fairlane.results import palette
 
-Mode = Literal["virtual", "mininet", "finished"]
+FINISHED = "finished"
+"""The mode of a run that is over; of one under way it is its fabric's name."""
 # How often a page gets changes, and how often its tables. It draws more often, because it interpolates between them.
 UPDATE_S = 0.1
 TABLE_S = 0.5
@@ -44,9 +45,7 @@ class Pace:
 class Session:
     """The state behind a page. steer: None where nothing can be steered."""
 
-    def __init__(
-        self, experiment: Experiment, sampler: Sampler, mode: Mode, pace: Pace, note: str = "", steer: Steer | None = None
-    ) -> None:
+    def __init__(self, experiment: Experiment, sampler: Sampler, mode: str, pace: Pace, note: str = "", steer: Steer | None = None) -> None:
         self.sampler = sampler
         self.mode = mode
         self.pace = pace
@@ -86,7 +85,7 @@ class Session:
             "window": experiment.window_s,
             "bottleneck": "{}:{}".format(*experiment.bottleneck),
             "kinds": {k: {"label": palette.label(k), "colour": palette.of_kind(k), "line": palette.line(k)} for k in known},
-            "addable": addable if self.mode == "virtual" else [],
+            "addable": [] if self.steer is None else addable,
             "hosts": experiment.topology.hosts,
             "network": layout(experiment),
             "ports": self._ports(),

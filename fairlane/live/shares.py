@@ -45,7 +45,11 @@ class Shares:
                 if joins_s < stop_s:
                     records.append(FlowRecord(one, nothing, nothing, nothing, [], [], (joins_s, stop_s)))
         self._table = ShareTable(Series(experiment, records, links, {}))
-        times = {0.0, *(t for link in links.values() for t, _ in link.rates_bps), *(t for r in records for t in r.active)}
+        times = {
+            0.0,
+            *(t for link in links.values() for t, _ in link.rates_bps),
+            *(t for r in records if r.active is not None for t in r.active),
+        }
         self._todo = sorted(times)
 
     def changed(self, experiment: Experiment, now_s: float) -> None:

@@ -7,15 +7,17 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fairlane import native
 from fairlane.errors import Interrupted, Refusal
-from fairlane.fabrics.progress import Progress
+from fairlane.fabrics.progress import Progress, Silent
 from fairlane.fabrics.virtual_fabric import ActiveRun
 from fairlane.live.drive import FASTEST, SLOWEST, Driver
 from fairlane.live.page_process import Opening, PageProcess
 from fairlane.live.session import Pace
+from fairlane.results.fidelity import Fidelity
 
 # A page that is loaded again is away for a moment.
 _AWAY_S = 3.0
@@ -61,9 +63,21 @@ class Options:
 class LiveRun:
     """Shows one run in virtual time. page: once it can be had."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, progress: Progress = Silent()) -> None:
         self._options = options
+        self._progress = progress
         self.page: PageProcess | None = None
+
+    @property
+    def driver(self) -> LiveRun:
+        return self
+
+    def watching(self, folder: Path) -> Progress:
+        """The run tells the page what it writes."""
+        return self._progress
+
+    def judged(self, true: Fidelity) -> None:
+        """Nothing to show: in virtual time nothing comes late."""
 
     def __enter__(self) -> LiveRun:
         return self

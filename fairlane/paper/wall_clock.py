@@ -29,9 +29,10 @@ from fairlane import execute, probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.experiments import fabrics, loader, sweep
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import preflight, targets
+from fairlane.fabrics.base import Ready, Settings
 from fairlane.fabrics.flows import Timing
-from fairlane.fabrics.mininet_run import Options
+from fairlane.fabrics.places import MININET
+from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.paper import make, on_mininet
 from fairlane.paper.row import Row
 from fairlane.results import result_folder, series
@@ -119,8 +120,7 @@ def announce(runs: Sequence[Run], console: Console) -> bool:
         return False
     try:
         for run in runs:
-            preflight.check_machine(run.experiment)
-            targets.resolve("embedded", run.experiment.topology)
+            _ready(run)
     except Refusal as refusal:
         if refusal.code != CANNOT_RUN_HERE:
             raise
@@ -177,11 +177,16 @@ def _complete(row: Row) -> Row:
     )
 
 
+def _ready(run: Run, grpc_port: int = FIRST_GRPC_PORT) -> Ready:
+    """Refusal: as of the fabric."""
+    return MININET.ready(run.experiment, Settings("embedded", first_grpc_port=grpc_port))
+
+
 def _carry_out(run: Run, grpc_port: int) -> None:
     shutil.rmtree(run.folder, ignore_errors=True)
-    options = Options(targets.resolve("embedded", run.experiment.topology), grpc_port)
+    ready = _ready(run, grpc_port)
     before = os.getloadavg()[0]
-    execute.execute(run.experiment, options, "mininet", run.folder, Console(file=io.StringIO()))
+    execute.execute(ready, run.folder, Console(file=io.StringIO()))
     result_folder.write_json(
         run.folder / "run.json",
         {

@@ -55,7 +55,7 @@ class Columns:
         self._count = 0
         # Records have more keys than anybody reads. The latest records wait: of few records no other column is made.
         self._latest: list[dict[str, Any]] = []
-        self._values: dict[str, array] = {}
+        self._values: dict[str, array[float]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -69,12 +69,12 @@ class Columns:
                 self._column(key)
             self._latest.clear()
 
-    def _column(self, key: str) -> array:
+    def _column(self, key: str) -> array[float]:
         column = self._values.setdefault(key, array("d"))
         if len(column) < self._count:
             first = self._count - len(self._latest)
             column.extend([math.nan] * (first - len(column)))
-            latest = [record.get(key) for record in self._latest[len(column) - first :]]
+            latest: list[Any] = [record.get(key) for record in self._latest[len(column) - first :]]
             try:
                 column.extend(array("d", latest))
             except TypeError:

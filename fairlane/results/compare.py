@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlane.errors import Refusal
+from fairlane.fabrics import places
 from fairlane.inputs import located_json, schema
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.results import palette, result_folder
@@ -59,8 +60,6 @@ _FLOW_COLUMNS, _LINK_COLUMNS = ("time_s", "flow", "kind", "goodput_bps"), ("time
 _WORDS = {"flow", "kind", "link"}
 _MOST = 1e18
 """Beyond any rate or queue."""
-_CLOCKS = {"virtual": "virtual time", "mininet": "Mininet, wall clock"}
-_SWITCHES = {"virtual": "in the process", "embedded": "embedded", "bmv2": "BMv2"}
 _STYLE: dict[Any, Any] = {
     "figure.figsize": (6.4, 3.4),
     "font.size": 9,
@@ -87,12 +86,12 @@ class Finished:
 
     @property
     def clock(self) -> str:
-        return _CLOCKS.get(self.summary["fabric"], self.summary["fabric"])
+        return places.clock_of(self.summary["fabric"])
 
     @property
     def switch(self) -> str:
         """What ran the P4 program."""
-        return _SWITCHES.get(self.summary["target"], self.summary["target"])
+        return places.switch_of(self.summary["target"])
 
     @property
     def link(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class LayeredRecord:
 
     @property
     def layers(self) -> int:
-        return len(self.flow.settings.parameters.group_addresses)
+        return len(self.flow.algorithm_settings.parameters.group_addresses)
 
     def rates_at(self, time_s: float) -> tuple[float, ...]:
         return _at(self.rates, time_s) or (0.0,) * self.layers
@@ -95,7 +95,7 @@ def _memberships(folder: Path, experiment: Experiment, timing: Timing) -> list[t
 
 
 def _layered(folder: Path, flow: Flow, timing: Timing, memberships: list[tuple[float, str, int, bool]]) -> LayeredRecord:
-    groups = flow.settings.parameters.group_addresses
+    groups = flow.algorithm_settings.parameters.group_addresses
     upper = max(1, len(groups) - 1)
     sender, *receivers = record_roles(flow)
     rates: list[tuple[float, tuple[float, ...]]] = []
@@ -103,7 +103,7 @@ def _layered(folder: Path, flow: Flow, timing: Timing, memberships: list[tuple[f
     for record in raw.flow_records(folder, flow.name, sender):
         time_s = record.get("t", 0.0) - timing.begin_s
         if record.get("kind") == "start":
-            rates.append((time_s, (flow.settings.parameters.initial_rate_bps, *(0.0,) * (len(groups) - 1))))
+            rates.append((time_s, (flow.algorithm_settings.parameters.initial_rate_bps, *(0.0,) * (len(groups) - 1))))
         elif record.get("kind") == "als_layered.adapt":
             for steps, low, high in ((rates, "rate_bps", "r_max_bps"), (sizes, "rd_min_bps", "rd_max_bps")):
                 steps.append((time_s, (record[low], *((record[high] - record[low]) / upper for _ in groups[1:]))))

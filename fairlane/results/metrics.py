@@ -202,7 +202,7 @@ def max_min_reached_10_percent_s(series: Series, figures: Figures) -> float:
 def _within_max_min_s(series: Series, tolerance: float) -> float:
     shares = ShareTable(series)
     als = [r for r in series.flows if r.flow.kind == "als"]
-    length = 2 * max((r.flow.settings.parameters.adaptation_interval_s for r in als), default=math.nan)
+    length = 2 * max((r.flow.algorithm_settings.parameters.adaptation_interval_s for r in als), default=math.nan)
     start = max((r.active[0] for r in als if r.active is not None), default=math.nan)
     since = math.inf
     while start + length <= series.experiment.duration_s:

@@ -14,7 +14,7 @@ from functools import partial
 from fairlane.arithmetic import total
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.results.figures import Figures
-from fairlane.results.layers import LayeredRecord
+from fairlane.results.layers import Heard, LayeredRecord
 from fairlane.results.series import FlowRecord, Series
 from fairlane.topologies import addressing
 
@@ -68,7 +68,7 @@ def unallowed_joins(record: LayeredRecord) -> list[tuple[float, str, int]]:
     return found
 
 
-def _allows(record: LayeredRecord, heard, layer: int) -> bool:
+def _allows(record: LayeredRecord, heard: Heard, layer: int) -> bool:
     if heard.sizes_bps is not None:
         said = [heard.sizes_bps]
     else:
@@ -118,7 +118,7 @@ def probing_joins(series: Series, figures: Figures) -> float:
     return math.nan if record is None or not any(record.joined.values()) else float(len(unallowed_joins(record)))
 
 
-def _ratio(choose: Callable, after: bool, series: Series, figures: Figures) -> float:
+def _ratio(choose: Callable[..., float], after: bool, series: Series, figures: Figures) -> float:
     record = _first(series)
     return math.nan if record is None else choose(als_tcp_ratios(series, record, windows(series, record)[after]).values(), default=math.nan)
 

@@ -36,7 +36,7 @@ def rtcp_interval_rule_s(series: Series, figures: Figures) -> float:
     if record is None:
         return math.nan
     window = series.experiment.window_s
-    sizes = [size for *_, size in (*_within(record.reports, *window), *_within(record.control_bytes, *window))]
+    sizes: list[float] = [size for *_, size in (*_within(record.reports, *window), *_within(record.control_bytes, *window))]
     if not sizes:
         return math.nan
     members, senders = receivers + 1, 1
@@ -57,7 +57,7 @@ def rtcp_bandwidth_fraction(series: Series, figures: Figures) -> float:
     if record is None or record.active is None:
         return math.nan
     start, end = series.experiment.window_s
-    size = sum(x[-1] for x in (*_within(record.reports, start, end), *_within(record.control_bytes, start, end)))
+    size: float = sum(x[-1] for x in (*_within(record.reports, start, end), *_within(record.control_bytes, start, end)))
     return 8 * size / (end - start) / _session_bandwidth_bps(record)
 
 
@@ -71,7 +71,7 @@ def _session(series: Series) -> tuple[FlowRecord | None, int]:
 
 
 def _session_bandwidth_bps(record: FlowRecord) -> float:
-    return record.flow.settings.maximum_rate_bps
+    return record.flow.algorithm_settings.maximum_rate_bps
 
 
 def _within(records: Sequence[tuple[Any, ...]], start_s: float, end_s: float) -> list[tuple[Any, ...]]:

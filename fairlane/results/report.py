@@ -14,7 +14,7 @@ from fairlane.arithmetic import total
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results.fidelity import Fidelity
-from fairlane.results.metrics import CheckResult, Figures
+from fairlane.results.figures import CheckResult, Figures
 
 _MOST_ROWS = 200
 """Flows in a printed table: more take seconds to lay out, and nobody reads them."""

@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def _work_of(final: Path) -> Path:
     return final.with_name(f".{final.name}.unfinished")
 
 
-def _numbered(first: Path):
+def _numbered(first: Path) -> Iterator[Path]:
     return itertools.chain([first], (first.with_name(f"{first.name}-{number}") for number in itertools.count(2)))
 
 

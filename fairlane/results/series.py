@@ -270,7 +270,8 @@ def _left(times_s: np.ndarray, begun: np.ndarray, busy_s: np.ndarray, rates: lis
     last = np.searchsorted(since, times_s[1:] - _INSTANT_S, side="right") - 1
     rate = np.asarray([bps for _, bps in rates])[first]
     grown = np.where(first >= last, np.diff(busy_s) * rate / 8, np.diff(begun))
-    return begun[0] + np.concatenate([np.zeros(1), np.cumsum(grown)])
+    left: np.ndarray = begun[0] + np.concatenate([np.zeros(1), np.cumsum(grown)])
+    return left
 
 
 def _fair_rates(rows: raw.Columns, timing: Timing, interval_s: float) -> columns.Rows[FairRate]:
@@ -375,7 +376,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings = received["data"], sent["sent"]
     times, retransmits = sendings["t"], sendings["retransmitted"]
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
-    payload = flow.settings.packet_bytes - (52 if flow.settings.timestamps else 40)
+    payload = flow.settings.packet_bytes - (52 if flow.tcp_settings.timestamps else 40)
     sent_s, arrived_s = _from_start(sendings), _from_start(data)
     active = (float(sent_s[0]), float(times[-1])) if len(sendings) else None
     complete, sizes = sent["complete"].pairs("t", "bytes").columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,13 @@ def _interruptible() -> contextlib.AbstractContextManager[None]:
     return interruptible() if threading.current_thread() is threading.main_thread() else contextlib.nullcontext()
 
 
-def _collected(study: Study, own: list[points.Job], known: dict, failed: dict[tuple[str, str], Failure], kept: Store) -> Collected:
+def _collected(
+    study: Study,
+    own: list[points.Job],
+    known: Mapping[tuple[str, str], dict[str, Any]],
+    failed: dict[tuple[str, str], Failure],
+    kept: Store,
+) -> Collected:
     results: dict[Axes, list[dict[str, Any]]] = {}
     for job in own:
         found = results.setdefault(job.axes, [])

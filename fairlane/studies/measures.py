@@ -67,7 +67,8 @@ def _sent_if_allowed(record: FlowRecord, at: np.ndarray) -> np.ndarray:
     rates = np.array([r for _, r in record.sending_rate], dtype=float)
     sums = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times))])
     index = np.clip(np.searchsorted(times, at, side="right") - 1, 0, len(times) - 1)
-    return sums[index] + rates[index] * np.maximum(at - times[index], 0.0)
+    allowed: np.ndarray = sums[index] + rates[index] * np.maximum(at - times[index], 0.0)
+    return allowed
 
 
 def _sending_coefficient_of_variation_of_sum(flows: list[FlowRecord], window: tuple[float, float]) -> float:
@@ -278,13 +279,16 @@ def _of_flows(series: Series, wanted: Curve, edges: np.ndarray) -> np.ndarray:
     if not flows:
         return np.full(len(times), math.nan)
     if wanted.of == "rate":
-        return sum(np.diff(f.received.at(edges)) for f in flows) * 8 / wanted.bin_s
+        rates: np.ndarray = sum(np.diff(f.received.at(edges)) for f in flows) * 8 / wanted.bin_s
+        return rates
     if wanted.of == "loss":
         sent = sum(np.diff(f.sent.at(edges)) for f in flows)
         lost = sum(np.diff(f.lost.at(edges)) for f in flows)
-        return np.where(sent > 0, lost / np.maximum(sent, 1e-9), math.nan)
+        fractions: np.ndarray = np.where(sent > 0, lost / np.maximum(sent, 1e-9), math.nan)
+        return fractions
     if wanted.of == "sending_rate":
-        return np.sum([_held(f.sending_rate, times) for f in flows], axis=0)
+        allowed: np.ndarray = np.sum([_held(f.sending_rate, times) for f in flows], axis=0)
+        return allowed
     if wanted.of == "rtt":
         return _held(flows[0].round_trips, times)
     shares = ShareTable(series)

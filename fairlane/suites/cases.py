@@ -141,7 +141,7 @@ class Judged:
             for f in self.records.flows
             if f.active is not None
         ]
-        return _plain({
+        entry: dict[str, Any] = _plain({
             "case": self.case.suite.case,
             "title": self.case.experiment.settings.title,
             "passes": self.passes,
@@ -150,6 +150,7 @@ class Judged:
             "says": self.case.suite.says,
             "cannot": self.case.suite.cannot + self.case.suite.cannot_in_any,
         })  # fmt: skip
+        return entry
 
 
 def _plain(value: Any) -> Any:

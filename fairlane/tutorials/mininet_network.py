@@ -141,7 +141,7 @@ class TutorialNetwork:
     def _command(self, settings: SwitchSettings) -> list[str]:
         """`simple_switch_grpc`'s options, which both switches take; the embedded one has rates and delays besides."""
         switch = self._programs[settings.name].switch
-        embedded = self._toolchain.target == "embedded"
+        embedded = self._toolchain.target.own_links
         command = [str(self._toolchain.switch), "--no-p4", "--device-id", str(settings.device_id)]
         hosts = {h.name for h in self.topology.hosts}
         for number, link in self.topology.ports(settings.name).items():

@@ -8,24 +8,25 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, Refusal
 from fairlane.fabrics import preflight, targets
+from fairlane.fabrics.base import Fabric
 from fairlane.fabrics.interrupts import ENDING, interruptible
-from fairlane.fabrics.targets import Toolchain
+from fairlane.fabrics.places import MININET, VIRTUAL
 from fairlane.tutorials import programs, topology, virtual_network
 from fairlane.tutorials.programs import SwitchProgram
 from fairlane.tutorials.topology import TutorialTopology
 
 if TYPE_CHECKING:
-    from fairlane.tutorials.mininet_network import Ping
+    from fairlane.tutorials.mininet_network import Ping, TutorialNetwork
 
-Fabric = Literal["virtual", "mininet"]
 # The tutorials' own first port of P4Runtime, which their controllers connect to.
 FIRST_GRPC_PORT = 50051
 
@@ -62,22 +63,19 @@ def run(path: Path, options: Options, console: Console) -> bool:
                 raise Refusal(f"--out {folder}: exists already: give another folder, or remove it") from None
             except OSError as error:
                 raise Refusal(f"--out {folder}: {error.strerror}") from error
-        if fabric == "virtual":
-            return _run_virtual(read, options, folder, console)
-        return _run_mininet(read, options, folder, console)
+        return (_run_mininet if fabric.real_time else _run_virtual)(read, options, folder, console)
 
 
 def _fabric(options: Options, console: Console) -> Fabric:
-    lacking = "root" if not probes.is_root() else "Mininet" if not probes.has_mininet() else None
     if options.fabric is not None:
-        if options.fabric == "virtual" and options.target == "bmv2":
-            raise Refusal("--target bmv2 runs in real time only: add --fabric mininet.")
-        if options.fabric == "virtual" and options.prompt:
+        options.fabric.check_target(options.target)
+        if options.prompt and not options.fabric.real_time:
             raise Refusal("--cli: virtual time has no prompt: add --fabric mininet.")
         return options.fabric
+    lacking = MININET.obstacle()
     if lacking is None:
-        return "mininet"
-    if options.prompt or options.target == "bmv2":
+        return MININET
+    if options.prompt or not VIRTUAL.has_target(options.target):
         raise Refusal(
             f"{'--cli' if options.prompt else '--target bmv2'} needs Mininet, and there is no {lacking} here:"
             + (" run it with sudo." if lacking == "root" else " apt-get install mininet, then make setup."),
@@ -88,7 +86,7 @@ def _fabric(options: Options, console: Console) -> Fabric:
         f"no {lacking} here, so in virtual time: hosts send each other {virtual_network.BYTES} bytes over TCP in place of pings"
         " (sudo runs it on Mininet)",
     )
-    return "virtual"
+    return VIRTUAL
 
 
 def _say(console: Console, text: str) -> None:
@@ -111,7 +109,7 @@ def _run_virtual(read: TutorialTopology, options: Options, folder: Path, console
         f"transfers in virtual time: {arrived} of {len(tried)} arrived"
         + (f", {len(transfers) - len(tried)} not tried" if len(tried) < len(transfers) else ""),
     )
-    _write(folder, options, {"fabric": "virtual", "programs": _origins(found), "transfers": [vars(t) for t in transfers]})
+    _write(folder, options, {"fabric": VIRTUAL.name, "programs": _origins(found), "transfers": [vars(t) for t in transfers]})
     return arrived == len(transfers)
 
 
@@ -119,7 +117,7 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
     _check_machine()
     from fairlane.fabrics import leftovers  # Linux's alone
 
-    toolchain = _toolchain(options.target, options.compiler, read)
+    toolchain = targets.resolve_plain(options.target, options.compiler, partial(_obstacle, read))
     first_port = options.grpc_port or FIRST_GRPC_PORT
     preflight.check_ports([first_port + i for i in range(len(read.switches))])
     for what in leftovers.clean():
@@ -151,7 +149,7 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
             _write(
                 folder,
                 options,
-                {"fabric": "mininet", "target": toolchain.target, "programs": _origins(found), "pings": [vars(p) for p in pings]},
+                {"fabric": MININET.name, "target": toolchain.target.name, "programs": _origins(found), "pings": [vars(p) for p in pings]},
             )
             if options.prompt:
                 _prompt(network, folder, console)
@@ -162,7 +160,7 @@ def _run_mininet(read: TutorialTopology, options: Options, folder: Path, console
     return reached
 
 
-def _prompt(network, folder: Path, console: Console) -> None:
+def _prompt(network: TutorialNetwork, folder: Path, console: Console) -> None:
     from mininet.log import setLogLevel
 
     from fairlane.fabrics.prompt import Prompt
@@ -183,24 +181,11 @@ def _check_machine() -> None:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
 
 
-def _toolchain(choice: targets.Choice, compiler: targets.CompilerChoice, read: TutorialTopology) -> Toolchain:
-    """The embedded switch, unless BMv2 is asked for: every topology runs on it."""
-    if choice != "bmv2":
-        switch = probes.program("fairlane-switch")
-        if switch is None:
-            raise Refusal("fairlane-switch is not built: run 'make build'.", CANNOT_RUN_HERE)
-        chosen = targets.compiler(compiler).compiler
-        return Toolchain("embedded", switch, chosen, f"target embedded: fairlane-switch, compiled by {chosen.name}")
+def _obstacle(read: TutorialTopology) -> str | None:
+    """Why BMv2 cannot be this network's switches."""
     from fairlane.tutorials.mininet_network import obstacle
 
-    switch = probes.program("simple_switch_grpc")
-    if switch is None:
-        raise Refusal("--target bmv2: no simple_switch_grpc in PATH. Install BMv2, or use --target embedded.", CANNOT_RUN_HERE)
-    chosen = targets.compiler("p4c" if compiler == "auto" and probes.program("p4c-bm2-ss") else compiler).compiler
-    reason = obstacle(read)
-    if reason is not None:
-        raise Refusal(f"--target bmv2: {reason}. Use --target embedded.", CANNOT_RUN_HERE)
-    return Toolchain("bmv2", switch, chosen, f"target bmv2: {switch}, compiled by {chosen.name}")
+    return obstacle(read)
 
 
 def _show_pings(read: TutorialTopology, pings: Sequence[Ping], console: Console) -> bool:
@@ -236,6 +221,6 @@ def _origins(found: Sequence[SwitchProgram]) -> dict[str, str]:
     return {p.switch.name: p.origin for p in found}
 
 
-def _write(folder: Path, options: Options, summary: dict) -> None:
+def _write(folder: Path, options: Options, summary: dict[str, Any]) -> None:
     if options.out is not None:
         (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8", newline="\n")

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Interface, NetmaskValueError
 from pathlib import Path
+from typing import Any
 
 from fairlane.inputs import located_json
 from fairlane.inputs.located_toml import Document, KeyPath, show
@@ -212,7 +213,7 @@ class _Reader:
             raise self._document.error(path, f"{value!r} is not a bandwidth: write Mbit/s, from 0.001")
         return value * 1e6
 
-    def _named(self, path: KeyPath, known: tuple[str, ...]) -> dict:
+    def _named(self, path: KeyPath, known: tuple[str, ...]) -> dict[str, Any]:
         name = path[-1]
         assert isinstance(name, str)
         if not _NAME.fullmatch(name):
@@ -231,13 +232,13 @@ class _Reader:
                 file, line = self._document.place((*path, key))
                 self._notes.append(f"{file}:{line}: {show((*path, key))}: this key is ignored{nearest(key, known)}")
 
-    def _table(self, path: KeyPath) -> dict:
+    def _table(self, path: KeyPath) -> dict[str, Any]:
         value = self._document.at(path)
         if not isinstance(value, dict):
             raise self._document.error(path, "expected an object")
         return value
 
-    def _list(self, path: KeyPath) -> list:
+    def _list(self, path: KeyPath) -> list[Any]:
         parent = self._document.at(path[:-1])
         if path[-1] not in parent:
             return []

@@ -45,7 +45,7 @@ def use(answer: Answer, file: str, kind: str) -> Kind:
     listed = getattr(answer.module(file), "KINDS", None)
     if not isinstance(listed, tuple) or not all(isinstance(k, Kind) for k in listed):
         raise Missed(f"{file}: KINDS is {listed!r}, and should be a tuple of Kind", "the skeleton's last lines have it: do not change them")
-    found = next((k for k in listed if k.name == kind), None)
+    found: Kind | None = next((k for k in listed if k.name == kind), None)
     if found is None:
         names = ", ".join(repr(k.name) for k in listed) or "nothing"
         raise Missed(f"{file}: KINDS lists {names}, not {kind!r}", "keep the name that the skeleton gives it")

@@ -56,7 +56,7 @@ def ipv4(
 
 def checksum(header: bytes) -> int:
     """Of RFC 1071, over an even number of bytes."""
-    total = sum(struct.unpack(f"!{len(header) // 2}H", header))
+    total: int = sum(struct.unpack(f"!{len(header) // 2}H", header))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

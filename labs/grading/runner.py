@@ -67,7 +67,7 @@ class Grade:
     def of(self) -> int:
         return sum(s.of for s in self.scores)
 
-    def as_json(self) -> dict:
+    def as_json(self) -> dict[str, Any]:
         """For other programs: {"lab", "points", "of", "checks": [{"title", "points", "of", "message", "hint", "printed"}]}."""
         return {"lab": self.lab, "points": self.points, "of": self.of, "checks": [asdict(s) for s in self.scores]}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairlane import native
 from fairlane.controller import igmp
-from fairlane.experiments import loader
+from fairlane.experiments import fabrics, loader
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.studies import read
 
@@ -36,7 +36,7 @@ def experiment(data: bytes) -> None:
     of ours with some of its text replaced."""
     path = _folder() / "e.toml"
     path.write_bytes(_edited(data) if data and data[0] < 32 else data)
-    for reads in (loader.load, partial(loader.load, fabric="mininet"), read.load):
+    for reads in (loader.load, partial(loader.load, laid_over=fabrics.laid_over), read.load):
         try:
             reads(path)
         except ConfigError as error:

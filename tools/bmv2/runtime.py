@@ -7,7 +7,7 @@ long as the field's width says. A call that BMv2 refuses raises Refused, one tha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from thriftpy2.thrift import TException
 from thriftpy2.transport import TTransportException
@@ -23,24 +23,35 @@ class Refused(Exception):
     """BMv2 refused a call; the text has its code."""
 
 
-def exact(key: bytes) -> Any:
-    return _TYPES.BmMatchParam(type=EXACT, exact=_TYPES.BmMatchParamExact(key=key))
+class Match(Protocol):
+    """A key field of an entry, a struct of BMv2's interface. type: one of the kinds above."""
+
+    type: int
 
 
-def lpm(key: bytes, prefix_length: int) -> Any:
-    return _TYPES.BmMatchParam(type=LPM, lpm=_TYPES.BmMatchParamLPM(key=key, prefix_length=prefix_length))
+def exact(key: bytes) -> Match:
+    return _match(EXACT, exact=_TYPES.BmMatchParamExact(key=key))
 
 
-def ternary(key: bytes, mask: bytes) -> Any:
-    return _TYPES.BmMatchParam(type=TERNARY, ternary=_TYPES.BmMatchParamTernary(key=key, mask=mask))
+def lpm(key: bytes, prefix_length: int) -> Match:
+    return _match(LPM, lpm=_TYPES.BmMatchParamLPM(key=key, prefix_length=prefix_length))
 
 
-def valid(key: bool) -> Any:
-    return _TYPES.BmMatchParam(type=VALID, valid=_TYPES.BmMatchParamValid(key=key))
+def ternary(key: bytes, mask: bytes) -> Match:
+    return _match(TERNARY, ternary=_TYPES.BmMatchParamTernary(key=key, mask=mask))
 
 
-def range_(low: bytes, high: bytes) -> Any:
-    return _TYPES.BmMatchParam(type=RANGE, range=_TYPES.BmMatchParamRange(start=low, end_=high))
+def valid(key: bool) -> Match:
+    return _match(VALID, valid=_TYPES.BmMatchParamValid(key=key))
+
+
+def range_(low: bytes, high: bytes) -> Match:
+    return _match(RANGE, range=_TYPES.BmMatchParamRange(start=low, end_=high))
+
+
+def _match(kind: int, **field: object) -> Match:
+    match: Match = _TYPES.BmMatchParam(type=kind, **field)
+    return match
 
 
 class Runtime:
@@ -67,14 +78,14 @@ class Runtime:
 
     # Tables
 
-    def mt_add_entry(self, table: str, key: list, action: str, data: list[bytes], priority: int | None) -> int:
-        return self._standard("mt_add_entry", table, key, action, data, _options(priority))
+    def mt_add_entry(self, table: str, key: list[Match], action: str, data: list[bytes], priority: int | None) -> int:
+        return int(self._standard("mt_add_entry", table, key, action, data, _options(priority)))
 
-    def mt_indirect_add_entry(self, table: str, key: list, member: int, priority: int | None) -> int:
-        return self._standard("mt_indirect_add_entry", table, key, member, _options(priority))
+    def mt_indirect_add_entry(self, table: str, key: list[Match], member: int, priority: int | None) -> int:
+        return int(self._standard("mt_indirect_add_entry", table, key, member, _options(priority)))
 
-    def mt_indirect_ws_add_entry(self, table: str, key: list, group: int, priority: int | None) -> int:
-        return self._standard("mt_indirect_ws_add_entry", table, key, group, _options(priority))
+    def mt_indirect_ws_add_entry(self, table: str, key: list[Match], group: int, priority: int | None) -> int:
+        return int(self._standard("mt_indirect_ws_add_entry", table, key, group, _options(priority)))
 
     def mt_set_default_action(self, table: str, action: str, data: list[bytes]) -> None:
         self._standard("mt_set_default_action", table, action, data)
@@ -91,10 +102,10 @@ class Runtime:
         return got.packets, got.bytes
 
     def mt_act_prof_add_member(self, profile: str, action: str, data: list[bytes]) -> int:
-        return self._standard("mt_act_prof_add_member", profile, action, data)
+        return int(self._standard("mt_act_prof_add_member", profile, action, data))
 
     def mt_act_prof_create_group(self, profile: str) -> int:
-        return self._standard("mt_act_prof_create_group", profile)
+        return int(self._standard("mt_act_prof_create_group", profile))
 
     def mt_act_prof_add_member_to_group(self, profile: str, member: int, group: int) -> None:
         self._standard("mt_act_prof_add_member_to_group", profile, member, group)
@@ -120,11 +131,11 @@ class Runtime:
         return [(rate.units_per_micros, rate.burst_size) for rate in self._standard("meter_get_rates", meter, index)]
 
     def register_read(self, register: str, index: int) -> int:
-        return self._standard("register_read", register, index)
+        return int(self._standard("register_read", register, index))
 
     def register_read_all(self, register: str) -> list[int]:
         """Values; what is larger than 2^63 - 1 is said to be that."""
-        return self._standard("register_read_all", register)
+        return list(self._standard("register_read_all", register))
 
     def register_write(self, register: str, index: int, value: int) -> None:
         self._standard("register_write", register, index, value)
@@ -134,7 +145,7 @@ class Runtime:
 
     def device_id(self) -> int:
         """`--device-id`: whether this is the switch that one has started."""
-        return self._call("standard", "bm_mgmt_get_info").device_id
+        return int(self._call("standard", "bm_mgmt_get_info").device_id)
 
     def reset_state(self) -> None:
         self._call("standard", "bm_reset_state")
@@ -142,10 +153,10 @@ class Runtime:
     # Packet replication
 
     def mc_mgrp_create(self, group: int) -> int:
-        return self._call("simple_pre_lag", "bm_mc_mgrp_create", CONTEXT, group)
+        return int(self._call("simple_pre_lag", "bm_mc_mgrp_create", CONTEXT, group))
 
     def mc_node_create(self, rid: int, ports: Iterable[int]) -> int:
-        return self._call("simple_pre_lag", "bm_mc_node_create", CONTEXT, rid, port_map(ports), "")
+        return int(self._call("simple_pre_lag", "bm_mc_node_create", CONTEXT, rid, port_map(ports), ""))
 
     def mc_node_update(self, node: int, ports: Iterable[int]) -> None:
         self._call("simple_pre_lag", "bm_mc_node_update", CONTEXT, node, port_map(ports), "")
@@ -182,5 +193,5 @@ def _options(priority: int | None) -> Any:
     return _TYPES.BmAddEntryOptions(priority=priority)
 
 
-def _rates(rates: Iterable[tuple[float, int]]) -> list:
+def _rates(rates: Iterable[tuple[float, int]]) -> list[Any]:
     return [_TYPES.BmMeterRateConfig(units_per_micros=rate, burst_size=burst) for rate, burst in rates]

@@ -195,7 +195,7 @@ class _Player:
         elif tokens:
             raise ValueError(f"unexpected {tokens[0]}")
 
-    def _add_indirect(self, table: Table, profile: str, key: list[dict], priority: int, action: str, data: list[bytes]) -> int:
+    def _add_indirect(self, table: Table, profile: str, key: list[runtime.Match], priority: int, action: str, data: list[bytes]) -> int:
         """An entry with an action of its own, in a table with an action profile."""
         member = self.switch.runtime.mt_act_prof_add_member(profile, action, data)
         return self.switch.runtime.mt_indirect_add_entry(table.name, key, member, priority)
@@ -315,7 +315,7 @@ class _Player:
         found, key, target, priority = self._indirect(table, words)
         self.switch.runtime.mt_indirect_ws_add_entry(found.name, key, target, priority)
 
-    def _indirect(self, name: str, words: tuple[str, ...]) -> tuple[Table, list[dict], int, int]:
+    def _indirect(self, name: str, words: tuple[str, ...]) -> tuple[Table, list[runtime.Match], int, int]:
         """`KEY... => HANDLE [PRIORITY]`, keys as BMv2's CLI writes them."""
         table = self.program.table(name)
         arrow = words.index("=>")
@@ -347,7 +347,7 @@ def to_bytes(value: int, width: int) -> bytes:
     return value.to_bytes((width + 7) // 8, "big")
 
 
-def omitted(key: Key) -> dict:
+def omitted(key: Key) -> runtime.Match:
     """A key field that an entry leaves out: anything, or 0 where the kind cannot match everything."""
     zeros, ones = to_bytes(0, key.width), to_bytes((1 << key.width) - 1, key.width)
     return {
@@ -360,7 +360,7 @@ def omitted(key: Key) -> dict:
     }[key.kind]()
 
 
-def key_match(text: str, prefix: int | None, key: Key) -> dict:
+def key_match(text: str, prefix: int | None, key: Key) -> runtime.Match:
     """A key field as BMv2 wants it; digits that are `*` match anything."""
     width = key.width
     if prefix is not None:
@@ -406,11 +406,11 @@ def _bits_per_digit(text: str) -> int:
     return {"0x": 4, "0o": 3, "0b": 1}.get(text[:2].lower(), 0)
 
 
-def _lpm(value: int, prefix: int, width: int) -> dict:
+def _lpm(value: int, prefix: int, width: int) -> runtime.Match:
     return runtime.lpm(to_bytes(value, width), prefix)
 
 
-def _cli_key(text: str, key: Key) -> dict:
+def _cli_key(text: str, key: Key) -> runtime.Match:
     if key.kind == "optional" and "&&&" in text:
         value, _, mask = text.partition("&&&")
         return runtime.ternary(to_bytes(number(value), key.width), to_bytes(number(mask), key.width))

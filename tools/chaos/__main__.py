@@ -27,7 +27,7 @@ from typing import Any
 from fairlane import errors, probes
 from fairlane.fabrics import leftovers
 from tools.chaos.faults import CLOCK, FAULTS, UNTRUE, Fault
-from tools.chaos.subject import ROOT, Subject
+from tools.chaos.subject import ROOT, Place, Subject
 
 _HANGS_AFTER_S = 90.0
 _FIRST_PORT = 12059
@@ -89,7 +89,7 @@ def strike(fault: Fault, seed: int, number: int, work: Path) -> Ended:
         finally:
             subject.end()
         wrong = ["it hung"] if code is None else [] if code in fault.ends else [f"exit code {code}, not one of {fault.ends}"]
-        if fault.place == "study" and code != 0:
+        if fault.place is Place.STUDY and code != 0:
             # Continues where it was.
             code = Subject(fault.place, folder, 0, (), "").wait(_HANGS_AFTER_S)
             wrong += [] if code == 0 else [f"the study does not go on: {code}"]
@@ -111,7 +111,7 @@ def strike(fault: Fault, seed: int, number: int, work: Path) -> Ended:
 
 def _verdict(subject: Subject, code: int | None) -> tuple[str, list[str]]:
     """What a run says of itself, and what it lost."""
-    if subject.place == "study":
+    if subject.place is Place.STUDY:
         return "", [] if (subject.out / "runs.csv").exists() or code != 0 else ["no runs.csv"]
     summary = subject.out / "summary.json"
     if code == 0:
@@ -179,7 +179,7 @@ def main() -> int:
         faults = FAULTS + (CLOCK,) * arguments.clock
         if probes.program("simple_switch_grpc") is None:
             print("chaos: no simple_switch_grpc in PATH: no faults on BMv2", flush=True)
-            faults = tuple(f for f in faults if f.place != "bmv2")
+            faults = tuple(f for f in faults if f.place is not Place.BMV2)
         known = [f for f in faults if arguments.only in f.key]
         if not known:
             parser.error(f"--only {arguments.only}: no such fault; there are {', '.join(f.key for f in faults)}")

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from fairlane import errors
-from tools.chaos.subject import Subject
+from tools.chaos.subject import Place, Subject
 
 LIMITED = (errors.NO_SPACE, errors.CANNOT_RUN_HERE)
 STOPPED = (0, errors.RUN_FAILED)
@@ -27,7 +27,7 @@ class Fault:
     """name: with the place, unique. strike: does it, while the subject runs; what was hit. ends: exit codes in order. marked: a run that ends with 0 must not call
     itself true. arguments: of the command. disk_kb: of the file system for results; limits: of ulimit."""
 
-    place: str
+    place: Place
     name: str
     strike: Callable[[Subject, random.Random], str] | None
     ends: tuple[int, ...] = (0,)
@@ -38,7 +38,7 @@ class Fault:
 
     @property
     def key(self) -> str:
-        return f"{self.place}: {self.name}"
+        return f"{self.place.value}: {self.name}"
 
 
 def _kill(pattern: str) -> Callable[[Subject, random.Random], str]:
@@ -175,7 +175,7 @@ def _controllers(subject: Subject, rng: random.Random) -> str:
         request.arbitration.election_id.low = number
         never = threading.Event()
 
-        def requests(request: p4r.StreamMessageRequest = request, never: threading.Event = never):
+        def requests(request: p4r.StreamMessageRequest = request, never: threading.Event = never) -> Iterator[p4r.StreamMessageRequest]:
             yield request
             never.wait(2.0)
 
@@ -240,38 +240,38 @@ def _worker_dies(subject: Subject, rng: random.Random) -> str:
 
 
 ENDED = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
-CLOCK = Fault("mininet", "the clock steps", _clock_steps, STOPPED, True)
+CLOCK = Fault(Place.MININET, "the clock steps", _clock_steps, STOPPED, True)
 """Only where it is asked for: it happens to the whole machine."""
 _MININET = (
-    Fault("mininet", "a switch is killed", _kill("fairlane-switch|simple_switch"), STOPPED, True),
-    Fault("mininet", "the controller is killed", _kill("fairlane.controller"), STOPPED, True),
-    Fault("mininet", "a sender is killed", _kill(r"sender|iperf3 .*-c"), STOPPED, True),
-    Fault("mininet", "a switch stands still for 1.5 s", _stop("fairlane-switch|simple_switch", 1.5), STOPPED, True),
-    Fault("mininet", "the whole run stands still", _stop_all, STOPPED, True),
-    Fault("mininet", "busy loops", _hogs, STOPPED),
-    Fault("mininet", "an interface is down", _interface(False), STOPPED),
-    Fault("mininet", "an interface is gone", _interface(True), STOPPED),
-    Fault("mininet", "noise from a host", _frames, STOPPED),
-    Fault("mininet", "noise at P4Runtime", _noise, STOPPED),
-    Fault("mininet", "other controllers", _controllers, STOPPED),
-    Fault("mininet", "the run is killed", _end(signal.SIGKILL), (-9,)),
-    *(Fault("mininet", f"{number.name}", _end(number), (code,)) for number, code in ENDED.items()),
-    Fault("mininet", "a full disk", None, (*LIMITED, errors.RUN_FAILED), disk_kb=1200),
-    Fault("mininet", "few descriptors", None, (*LIMITED, errors.RUN_FAILED, 0), limits="-n 40"),
+    Fault(Place.MININET, "a switch is killed", _kill("fairlane-switch|simple_switch"), STOPPED, True),
+    Fault(Place.MININET, "the controller is killed", _kill("fairlane.controller"), STOPPED, True),
+    Fault(Place.MININET, "a sender is killed", _kill(r"sender|iperf3 .*-c"), STOPPED, True),
+    Fault(Place.MININET, "a switch stands still for 1.5 s", _stop("fairlane-switch|simple_switch", 1.5), STOPPED, True),
+    Fault(Place.MININET, "the whole run stands still", _stop_all, STOPPED, True),
+    Fault(Place.MININET, "busy loops", _hogs, STOPPED),
+    Fault(Place.MININET, "an interface is down", _interface(False), STOPPED),
+    Fault(Place.MININET, "an interface is gone", _interface(True), STOPPED),
+    Fault(Place.MININET, "noise from a host", _frames, STOPPED),
+    Fault(Place.MININET, "noise at P4Runtime", _noise, STOPPED),
+    Fault(Place.MININET, "other controllers", _controllers, STOPPED),
+    Fault(Place.MININET, "the run is killed", _end(signal.SIGKILL), (-9,)),
+    *(Fault(Place.MININET, f"{number.name}", _end(number), (code,)) for number, code in ENDED.items()),
+    Fault(Place.MININET, "a full disk", None, (*LIMITED, errors.RUN_FAILED), disk_kb=1200),
+    Fault(Place.MININET, "few descriptors", None, (*LIMITED, errors.RUN_FAILED, 0), limits="-n 40"),
 )
 FAULTS = (
     *_MININET,
     # BMv2 writes fewer records than the embedded switch.
-    *(replace(fault, place="bmv2", disk_kb=fault.disk_kb // 3) for fault in _MININET),
-    *(Fault("virtual", f"{number.name}", _end(number), (code, 0)) for number, code in ENDED.items()),
-    Fault("virtual", "a full disk", None, LIMITED, disk_kb=1500),
-    Fault("virtual", "a full disk, later", None, LIMITED, disk_kb=4000, arguments=("--duration", "120")),
-    Fault("virtual", "few descriptors", None, (*LIMITED, 0), limits="-n 24"),
-    Fault("virtual", "little memory", None, (*LIMITED, 0), limits="-v 900000"),
-    Fault("virtual", "no room for files", None, (*LIMITED, 0), limits="-f 200"),
-    Fault("live", "noise and nonsense at the page", _page, (0, 130)),
-    Fault("live", "the page's process is killed", _page_dies, (0, 130)),
-    Fault("study", "a worker is killed", _worker_dies, (0,)),
-    Fault("study", "SIGINT, and again", _end(signal.SIGINT), (130, 0)),
-    Fault("study", "the study is killed, and again", _end(signal.SIGKILL), (-9, 0)),
+    *(replace(fault, place=Place.BMV2, disk_kb=fault.disk_kb // 3) for fault in _MININET),
+    *(Fault(Place.VIRTUAL, f"{number.name}", _end(number), (code, 0)) for number, code in ENDED.items()),
+    Fault(Place.VIRTUAL, "a full disk", None, LIMITED, disk_kb=1500),
+    Fault(Place.VIRTUAL, "a full disk, later", None, LIMITED, disk_kb=4000, arguments=("--duration", "120")),
+    Fault(Place.VIRTUAL, "few descriptors", None, (*LIMITED, 0), limits="-n 24"),
+    Fault(Place.VIRTUAL, "little memory", None, (*LIMITED, 0), limits="-v 900000"),
+    Fault(Place.VIRTUAL, "no room for files", None, (*LIMITED, 0), limits="-f 200"),
+    Fault(Place.LIVE, "noise and nonsense at the page", _page, (0, 130)),
+    Fault(Place.LIVE, "the page's process is killed", _page_dies, (0, 130)),
+    Fault(Place.STUDY, "a worker is killed", _worker_dies, (0,)),
+    Fault(Place.STUDY, "SIGINT, and again", _end(signal.SIGINT), (130, 0)),
+    Fault(Place.STUDY, "the study is killed, and again", _end(signal.SIGKILL), (-9, 0)),
 )

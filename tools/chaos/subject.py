@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from enum import Enum
 from pathlib import Path
 
 from fairlane.fabrics import leftovers
@@ -32,10 +33,20 @@ rate_bps = [1e6, 2e6]
 """
 
 
+class Place(Enum):
+    """Where faults strike."""
+
+    VIRTUAL = "virtual"
+    LIVE = "live"
+    STUDY = "study"
+    MININET = "mininet"
+    BMV2 = "bmv2"
+
+
 class Subject:
     """A process of the command line, whose output can be read along."""
 
-    def __init__(self, place: str, folder: Path, grpc_port: int, arguments: tuple[str, ...], limits: str) -> None:
+    def __init__(self, place: Place, folder: Path, grpc_port: int, arguments: tuple[str, ...], limits: str) -> None:
         self.place, self.folder, self.grpc_port = place, folder, grpc_port
         self.out, self._log = folder / "out", folder.parent / f"{folder.name}.log"
         command = [sys.executable, "-m", "fairlane", *self._words(), *arguments]
@@ -46,20 +57,20 @@ class Subject:
         self.pid = self._process.pid
 
     def _words(self) -> list[str]:
-        if self.place == "study":
+        if self.place is Place.STUDY:
             file = self.folder / "chaos.toml"
             file.write_text(STUDY)
             return ["sweep", str(file), "--out", str(self.out), "--workers", "2"]
         if self.on_mininet:
-            target = "bmv2" if self.place == "bmv2" else "embedded"
+            target = "bmv2" if self.place is Place.BMV2 else "embedded"
             where = ["--fabric", "mininet", "--target", target, "--duration", "7", "--grpc-port", str(self.grpc_port), "--no-rtt-check"]
         else:
-            where = ["--duration", "20", *(["--live", "--live-speed", "10"] if self.place == "live" else [])]
+            where = ["--duration", "20", *(["--live", "--live-speed", "10"] if self.place is Place.LIVE else [])]
         return ["run", "als-3", "--out", str(self.out), *where]
 
     @property
     def on_mininet(self) -> bool:
-        return self.place in ("mininet", "bmv2")
+        return self.place in (Place.MININET, Place.BMV2)
 
     def printed(self) -> str:
         return self._log.read_text(errors="replace")
@@ -68,7 +79,7 @@ class Subject:
         """Whether it is where faults shall find it: flows send, points are computed."""
         if self.on_mininet:
             return re.search(r"^ +[1-9]\d*/\d+ s ", self.printed(), re.MULTILINE) is not None
-        if self.place == "live":
+        if self.place is Place.LIVE:
             return "live view: http" in self.printed()
         return len(self.printed()) > 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from tools.conformance import pairs, stf
 from tools.conformance.compilers import cause_of
 from tools.conformance.report import Count
+from tools.conformance.runs import content_hash
 from tools.conformance.suite import Suite
 
 GENERATOR_TIMEOUT_S = 60.0
@@ -35,7 +36,7 @@ def _tested(suite: Suite, program: Path) -> list[tuple[str, str | None, str | No
     names = [f"{program.stem}_{number}.stf" for number in range(1, suite.tests + 1)]
     flags: list[str | Path] = ["--target", "bmv2", "--arch", "v1model", "-I", suite.checkout.include, "--seed", "1"]
     flags += ["--max-tests", str(suite.tests), "--test-backend", "STF", "--out-dir", "."]
-    made = suite.runner.run([suite.testgen, *flags, program], [stf.content_hash(program)], names, GENERATOR_TIMEOUT_S).files
+    made = suite.runner.run([suite.testgen, *flags, program], [content_hash(program)], names, GENERATOR_TIMEOUT_S).files
     if not made:
         return []
     theirs, ours = suite.p4c.compile(program), suite.ours.compile(program)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tools.bmv2 import stf
+from tools.bmv2 import runtime, stf
 from tools.bmv2.program import Key, Program, Table
 from tools.differential.suite import Case
 from tools.differential.walk import Walker
@@ -34,9 +34,9 @@ def draw(program: Program, other: Program, walker: Walker, rng: random.Random, c
     return lines
 
 
-def _learn_setup(program: Program, walker: Walker, setup: Sequence[str]) -> dict[str, list[list[dict]]]:
+def _learn_setup(program: Program, walker: Walker, setup: Sequence[str]) -> dict[str, list[list[runtime.Match]]]:
     """The keys of the setup's entries, by table."""
-    keys: dict[str, list[list[dict]]] = defaultdict(list)
+    keys: dict[str, list[list[runtime.Match]]] = defaultdict(list)
     for statement in stf.read("\n".join(setup)):
         if statement.word == "add":
             # Up to the action's parenthesis all is keys, but for the action's name and a priority.
@@ -60,7 +60,7 @@ def _pool(key: Key, walker: Walker) -> str:
     return f"{walker.type_of.get(header, header)}.{name}"
 
 
-def _entries(table: Table, walker: Walker, rng: random.Random, case: Case, seen: list[list[dict]]) -> list[str]:
+def _entries(table: Table, walker: Walker, rng: random.Random, case: Case, seen: list[list[runtime.Match]]) -> list[str]:
     lines = []
     for number in range(min(EACH_TABLE, max(table.size // 2, 1))):
         keys = [_key(key, walker, rng) for key in table.keys]
@@ -131,7 +131,7 @@ def _key(key: Key, walker: Walker, rng: random.Random) -> str | None:
     return f"{value:#x}"
 
 
-def _match(text: str, key: Key) -> dict:
+def _match(text: str, key: Key) -> runtime.Match:
     value, _, prefix = text.partition("/")
     return stf.key_match(value, int(prefix) if prefix else None, key)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tools.bmv2.packets import Packet
 from tools.bmv2.program import Program
@@ -94,7 +95,7 @@ def _checksums(program: Program) -> list[Callable[[Layout], None]]:
     return fixes
 
 
-def _fix(target: tuple[str, str], inputs: list[dict]) -> Callable[[Layout], None]:
+def _fix(target: tuple[str, str], inputs: list[dict[str, Any]]) -> Callable[[Layout], None]:
     def fix(layout: Layout) -> None:
         place = layout.headers.get(target[0], {}).get(target[1])
         if place is None:

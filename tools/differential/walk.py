@@ -80,7 +80,8 @@ class Walker:
 
     def _width(self, key: dict[str, Any]) -> int:
         if key["type"] == "lookahead":
-            return key["value"][1]
+            width: int = key["value"][1]
+            return width
         header, name = key["value"]
         if key["type"] in ("stack_field", "union_stack_field"):
             header = self.stacks.get(header, [header])[0]
@@ -215,20 +216,24 @@ class _Walk:
             masks = self.walker._split(transition["mask"], keys) if transition["mask"] else [-1] * len(keys)
             for key, value, mask in zip(keys, parts, masks, strict=True):
                 self._make_true(key, value, mask)
-        return self._matching(state, [self._key(k) for k in keys]) if self.given is None else transition["next_state"]
+        if self.given is None:
+            return self._matching(state, [self._key(k) for k in keys])
+        next_state: str | None = transition["next_state"]
+        return next_state
 
     def _matching(self, state: dict[str, Any], values: list[int | None]) -> str | None:
         """The first transition that fits; one whose key is not known may fit."""
         keys = state["transition_key"]
         for transition in state["transitions"]:
+            next_state: str | None = transition["next_state"]
             if transition["type"] == "default":
-                return transition["next_state"]
+                return next_state
             if transition["type"] != "hexstr":
                 continue
             wanted = self.walker._split(transition["value"], keys)
             masks = self.walker._split(transition["mask"], keys) if transition["mask"] else [-1] * len(keys)
             if all((self.rng.random() < 0.5) if v is None else v & m == w & m for v, w, m in zip(values, wanted, masks, strict=True)):
-                return transition["next_state"]
+                return next_state
         return None
 
     def _key(self, key: dict[str, Any]) -> int | None:

@@ -31,7 +31,10 @@ def verdicts(case: Case, folder: Path, programs: Path, p4c: str | None, bmv2: bo
         ours = _compiled_by("ours", str(programs / "fairlane-compile"), case, folder, None, bmv2)
         found["ours, BMv2"] = ours["ours, BMv2"]
     if p4c is not None:
-        by_p4c = lambda one: _compiled_by("p4c", p4c, one, folder, programs / "fairlane-stf", bmv2)
+
+        def by_p4c(one: Case) -> dict[str, Verdict]:
+            return _compiled_by("p4c", p4c, one, folder, programs / "fairlane-stf", bmv2)
+
         theirs = by_p4c(case)
         if all(verdict.kind == "differs" for verdict in theirs.values()):
             faults = explained(case, lambda one: all(verdict.kind == "passed" for verdict in by_p4c(one).values()))

@@ -362,7 +362,8 @@ class Snippets:
                 plain.append((1, self._leave))
         weights, makers = zip(*plain)
         ctx.hot.clear()
-        return self.rng.choices(makers, weights)[0](ctx, depth)
+        made: s.Statement | None = self.rng.choices(makers, weights)[0](ctx, depth)
+        return made
 
     def _assign(self, ctx: Context, depth: int) -> s.Statement | None:
         places = self.scalars(ctx, True)

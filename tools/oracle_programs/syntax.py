@@ -555,7 +555,10 @@ def _procedure(p: Procedure) -> list[str]:
 
 def _match(m: Match, key: Key) -> str:
     kind = key.expression.type
-    number = lambda bits: literal(t.from_bits(bits, kind), kind)
+
+    def number(bits: int) -> str:
+        return literal(t.from_bits(bits, kind), kind)
+
     if m.any:
         return "_"
     if m.kind == "lpm":

@@ -43,15 +43,18 @@ def files(dist: Path) -> list[Path]:
 
 def _commit(path: Path) -> dict[str, object]:
     """The commit that a wheel or an sdist was made of; empty if it names none, as where git was missing."""
+    made: dict[str, object] = {}
     try:
         if path.suffix == ".whl":
             with zipfile.ZipFile(path) as archive:
-                return json.loads(archive.read("fairlane/commit.json"))
-        with tarfile.open(path) as archive:
-            member = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/fairlane/commit.json")
-            return json.loads(member.read()) if member else {}
+                made = json.loads(archive.read("fairlane/commit.json"))
+        else:
+            with tarfile.open(path) as archive:
+                member = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/fairlane/commit.json")
+                made = json.loads(member.read()) if member else {}
     except KeyError:
-        return {}
+        pass
+    return made
 
 
 def _faults_of(path: Path, commit: str, version: str) -> list[str]:

@@ -12,8 +12,11 @@ import importlib
 import os
 import shutil
 import sys
+from importlib.abc import InspectLoader
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, cast
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 # The name's first word: what Fairlane's module needs beside Fairlane, and what to install where neither is there.
@@ -21,12 +24,12 @@ _NEEDS = {"p4": ("finsy", "p4runtime"), "google": ("finsy", "googleapis-common-p
 _THRIFT = ("thriftpy2", "'fairlane[bmv2]'")
 
 
-def _has_fairlane(name):
+def _has_fairlane(name: str) -> bool:
     needed, _ = _NEEDS.get(name.partition(".")[0], _THRIFT)
     return find_spec("fairlane") is not None and find_spec(needed) is not None
 
 
-def step_aside(name, namespace):
+def step_aside(name: str, namespace: dict[str, Any]) -> bool:
     """Run the environment's own module of this name in the namespace of ours. False where there is none, or Fairlane's is the one to use.
 
     A package of ours then holds the environment's modules, and ours for those that it lacks, such as p4.tmp."""
@@ -42,11 +45,13 @@ def step_aside(name, namespace):
         namespace["__path__"] = [*spec.submodule_search_locations, *namespace.get("__path__", [])]
     if spec.origin is not None and spec.loader is not None:
         namespace["__file__"] = spec.origin
-        exec(spec.loader.get_code(name), namespace)
+        code = cast(InspectLoader, spec.loader).get_code(name)
+        assert code is not None
+        exec(code, namespace)
     return True
 
 
-def fairlane(module, name):
+def fairlane(module: str, name: str) -> ModuleType:
     """A module of fairlane.bmv2, for the module `name` here. ModuleNotFoundError says what to do where it cannot be had."""
     if not _has_fairlane(name):
         package = _NEEDS.get(name.partition(".")[0], _THRIFT)[1]
@@ -58,7 +63,7 @@ def fairlane(module, name):
     return importlib.import_module(f"fairlane.bmv2.{module}")
 
 
-def publish(module, name, namespace):
+def publish(module: str, name: str, namespace: dict[str, Any]) -> bool:
     """Fill the namespace of the module `name` here with what a module of fairlane.bmv2 offers. False where the environment's own did that."""
     if step_aside(name, namespace):
         return False

@@ -1,9 +1,11 @@
 """The message around BMv2 JSON that the P4 tutorials' controllers send, which the package p4runtime no longer has. Any protobuf will do."""
 
+from typing import Any
+
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 
-def _device_config():
+def _device_config() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="p4/tmp/p4config.proto", package="p4.tmp", syntax="proto3")
     message = file.message_type.add(name="P4DeviceConfig")
     kinds = descriptor_pb2.FieldDescriptorProto
@@ -14,7 +16,8 @@ def _device_config():
     described = pool.FindMessageTypeByName("p4.tmp.P4DeviceConfig")
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(described)
-    return message_factory.MessageFactory(pool).GetPrototype(described)  # protobuf before 4.22
+    factory: Any = message_factory.MessageFactory(pool)
+    return factory.GetPrototype(described)  # protobuf before 4.22
 
 
 P4DeviceConfig = _device_config()

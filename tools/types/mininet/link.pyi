@@ -1,0 +1,5 @@
+class Intf:
+    ip: str | None
+    prefixLen: int | str | None
+
+class Link: ...
