@@ -61,7 +61,9 @@ def tshark(path: Path, *more: str) -> list[dict[str, list[str]]]:
         for file in (DISSECTOR, path):
             shutil.copyfile(file, folder / file.name)
         command = ["tshark", "-X", f"lua_script:{folder / DISSECTOR.name}", "-r", str(folder / path.name), *more]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd="/", env={**os.environ, "HOME": name}, **other)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=60, cwd="/", env={**os.environ, "HOME": name}, **other
+        )
     assert "lua" not in done.stderr.lower(), done.stderr
     return [packet["_source"]["layers"] for packet in json.loads(done.stdout)] if more else []
 
