@@ -12,7 +12,7 @@ import pytest
 
 import fairlane
 from fairlane import probes
-from fairlane.errors import Refusal
+from fairlane.errors import NOT_VALID, Refusal
 from fairlane.fabrics import virtual_fabric
 from fairlane.hosts.algorithms.own_header import layout_of
 from fairlane.hosts.algorithms.rcp import HEADER as RATE
@@ -115,10 +115,12 @@ def test_the_same_on_mininet(network: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fairlane", "run", str(network), "--algorithm", str(ALGORITHM), "--fabric", "mininet"]
     command += ["--target", "embedded", "--duration", "8", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 4), done.stdout + done.stderr
-    summary = json.loads((tmp_path / "out/summary.json").read_text())
-    # Without a header that comes back, the windows would stay at 4 packets: below 4 Mb/s in all.
-    assert summary["bottleneck"]["utilisation"] > 0.7, done.stdout
+    # A busy machine makes the run invalid, which says nothing about headers.
+    assert done.returncode in (0, NOT_VALID), done.stdout + done.stderr
+    for number in range(3):
+        records = [json.loads(line) for line in (tmp_path / f"out/raw/flow-{number}.sender.jsonl").read_text().splitlines()]
+        # Without a header that comes back, they would stay at the first window.
+        assert len({record["window_packets"] for record in records if record["kind"] == "sent"}) > 3
 
 
 @pytest.fixture(scope="module")
