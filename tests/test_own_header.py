@@ -14,6 +14,7 @@ import fairlane
 from fairlane import probes
 from fairlane.errors import NOT_VALID, Refusal
 from fairlane.fabrics import virtual_fabric
+from fairlane.hosts import own_algorithms
 from fairlane.hosts.algorithms.own_header import layout_of
 from fairlane.hosts.algorithms.rcp import HEADER as RATE
 from fairlane.hosts.algorithms.xcp import HEADER as CONGESTION
@@ -78,6 +79,29 @@ KINDS = (Kind("lost", "for a test", RcpParameters, LostSender, RcpReceiver),)
 """
 
 
+SETS = """
+from fairlane.hosts.algorithms.base import AckDetail, Explicit, Fill, Header, Interests, Kind, SetHeader, SetRate
+from fairlane.hosts.algorithms.rcp import RcpParameters, RcpReceiver, RcpSender
+
+SEEN = []
+
+class SetsSender(RcpSender):
+    interests = Interests(
+        acks=AckDetail.EVERY,
+        explicit=Explicit.RATE,
+        header=Header("rate_t", 0x5243, {"rate_bps": 5, "rtt_us": Fill.SEQUENCE}, returned=("rate_bps", "rtt_us")),
+    )
+
+    def on_ack(self, now_s, ack, rng):
+        SEEN.append((ack.sequence, ack.header.rtt_us, ack.header.rate_bps))
+        if ack.sequence == 3:
+            return (SetHeader({"rate_bps": 7}),)
+        return (SetHeader({"rate_bps": -1}),) if ack.sequence == self.parameters.min_rate_bps else ()
+
+KINDS = (Kind("sets", "for a test", RcpParameters, SetsSender, RcpReceiver),)
+"""
+
+
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example's experiment beside its program, made as the page makes it."""
@@ -135,6 +159,19 @@ def test_reports_bring_back_what_the_receiver_makes_of_many_headers(kind: str, r
     run = fairlane.run("dumbbell", f"{kind}:2", bottleneck="10mbit", rtt="60ms", buffer="4bdp", duration_s=10.0, algorithms=[reported])
     goodputs = [flow["goodput_bps"] for flow in run.summary["flows"]]
     assert min(goodputs) > 0.85 * 5e6 and max(goodputs) < 1.02 * 5e6
+
+
+def test_a_sender_fills_fields_and_sets_them(tmp_path: Path) -> None:
+    """5 and 7 bit/s are less than any switch's rate, so they come back as they are."""
+    (tmp_path / "sets.py").write_text(SETS)
+    fairlane.run("dumbbell", "sets", bottleneck="10mbit", rtt="60ms", duration_s=2.0, algorithms=[tmp_path / "sets.py"])
+    seen = sys.modules[f"{own_algorithms.MODULES}sets"].SEEN
+    assert len(seen) > 15 and all(sequence == filled for sequence, filled, _ in seen)
+    rates = [rate for _, _, rate in seen]
+    changed = rates.index(7)
+    assert 3 < changed < 8 and set(rates[:changed]) == {5} and set(rates[changed:]) == {7}
+    with pytest.raises(ValueError, match=r"rate_t\.rate_bps = -1: bit<64> holds 0 to 18446744073709551615"):
+        fairlane.run("dumbbell", "sets", duration_s=2.0, settings=["sets.min_rate_bps=5"])
 
 
 def test_a_program_without_the_header_is_refused(tmp_path: Path) -> None:
