@@ -426,6 +426,10 @@ def _algorithm_settings(kind: Kind, values: dict[str, Any], way: Way) -> Algorit
     if reports and not _takes_reports(kind):
         known = ", ".join(name for name, other in sorted(algorithms.ALGORITHMS.items()) if _takes_reports(other))
         raise ValueError(f'feedback: {kind.name} does not use the arrival of each packet, which "rfc8888" reports; {known} do')
+    if reports and algorithms.header_of(kind.name) is not None:
+        raise ValueError(
+            f'feedback: what switches write into packets of {kind.name} comes back in acknowledgements of single packets, not in "rfc8888"'
+        )
     report_interval_s = host.feedback_interval_s if reports else None
     return AlgorithmSettings(
         host.packet_bytes,

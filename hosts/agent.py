@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import json
 import random
 import signal
 import socket
@@ -18,11 +19,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any, TextIO, get_type_hints
 
 from fairlane import native
 from fairlane.hosts import arguments, film, own_algorithms
-from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
+from fairlane.hosts.algorithms import ALGORITHMS, carried_of, header_of
 from fairlane.hosts.circuit_breaker import CircuitBreaker
 from fairlane.hosts.records import NS, Clock, FlowWriter, opened
 from fairlane.hosts.sources import Source, Spelled
@@ -84,6 +86,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--report-interval", type=arguments.duration, metavar="S",
         help="packets are acknowledged in reports, so often (RFC 8888); both ends the same",
     )  # fmt: skip
+    parser.add_argument(
+        "--program", metavar="FILE.json",
+        help="the switches' compiled program (BMv2 JSON), which has the layout of the header that the algorithm's packets carry",
+    )  # fmt: skip
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm; repeatable")
     parser.add_argument(
         "--mark", type=float, action="append", default=[], metavar="T", help="record the sums at this Unix time, too; repeatable"
@@ -122,7 +128,8 @@ def main(argv: list[str] | None = None) -> int:
         parameters: Any = (
             None if args.algorithm == NO_ALGORITHM else algorithm_parameters(args.algorithm, args.max_rate, args.packet_bytes, args.param)
         )
-    except ValueError as error:
+        carried = _carried(args)
+    except (OSError, ValueError) as error:
         parser.error(str(error))
     if args.duration is not None:
         args.stop_at = max(time.time(), args.start_at or 0.0) + args.duration
@@ -139,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
         start_ns = time.monotonic_ns() if args.start_at is None else clock.mono_ns(args.start_at)
         try:
             beside = _beside(args, start_ns)
-            end = open_end(args, parameters, clock, start_ns, stop.fileno(), beside)
+            end = open_end(args, parameters, carried, clock, start_ns, stop.fileno(), beside)
         except (OSError, ValueError) as error:
             return _refuse(str(error))
         described = {
@@ -154,7 +161,7 @@ def main(argv: list[str] | None = None) -> int:
             epoch_ns=clock.offset_ns,
             start=described,
             start_ns=start_ns,
-            extension_bytes=explicit_of(args.algorithm).header_bytes,
+            extension_bytes=0 if carried is None else len(carried.initial),
         )
         try:
             run(end, writer, file, stop)
@@ -163,6 +170,16 @@ def main(argv: list[str] | None = None) -> int:
         except (OSError, TypeError, film.FilmError) as error:
             return _refuse(str(error))
     return 0
+
+
+def _carried(args: argparse.Namespace) -> Any:
+    """The header of their own that data packets have, or None. Raises `OSError`, `ValueError`."""
+    header = header_of(args.algorithm)
+    if header is None:
+        return None
+    if args.program is None:
+        raise ValueError(f"--algorithm {args.algorithm}: packets carry the P4 header {header.type}: give its program, --program FILE.json")
+    return carried_of(args.algorithm, json.loads(Path(args.program).read_text(encoding="utf-8")), args.packet_bytes)
 
 
 def _beside(args: argparse.Namespace, start_ns: int) -> film.Beside | None:
@@ -200,9 +217,9 @@ def run(end: native.HostEnd, writer: FlowWriter, file: TextIO, stop: Stop) -> No
 
 
 def open_end(
-    args: argparse.Namespace, parameters: Any, clock: Clock, start_ns: int, wake_fd: int, beside: film.Beside | None = None
+    args: argparse.Namespace, parameters: Any, carried: Any, clock: Clock, start_ns: int, wake_fd: int, beside: film.Beside | None = None
 ) -> native.HostEnd:
-    """Raises `OSError`, `ValueError`."""
+    """carried: of both halves. Raises `OSError`, `ValueError`."""
     make = native.HostEnd
     kind = ALGORITHMS.get(args.algorithm)
     base_group = str(IPv4Address(parameters.group_addresses[0])) if kind is not None and kind.layered else None
@@ -217,6 +234,7 @@ def open_end(
     rng = random.Random(f"{args.seed}/{args.role}/{args.ssrc}")
     common = {"ssrc": args.ssrc, "cname": f"{args.algorithm}-{args.ssrc:08x}@{args.local}", "session_bandwidth_bps": args.max_rate}
     sender = kind.sender(parameters)
+    sender.carried = carried
     report_interval_ns = None if args.report_interval is None else round(args.report_interval * NS)
     if args.role == "sender":
         return make.sender(
@@ -224,9 +242,11 @@ def open_end(
             exact_loss=args.loss_resolution == "exact", report_interval_ns=report_interval_ns, application=args.source.application(outside=True),
             buffer_packets=args.source.buffer_packets, circuit_breaker=args.circuit_breaker.native(),
         )  # fmt: skip
+    receiver = kind.receiver(parameters)
+    receiver.carried = carried
     # The receiver asks the sending half whether it wants acknowledgements.
     return make.receiver(
-        place, kind.receiver(parameters), rng, **common, acks=sender.interests.acks.value != "none", report_interval_ns=report_interval_ns,
+        place, receiver, rng, **common, acks=sender.interests.acks.value != "none", report_interval_ns=report_interval_ns,
         media=args.source.limits, film=args.source.kind == "film", rtcp=args.circuit_breaker.native() is not None,
         delay_threshold_ns=args.source.delay_threshold_ns,
     )  # fmt: skip

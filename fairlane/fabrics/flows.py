@@ -10,6 +10,7 @@ from fairlane import python_child
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
+from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
@@ -63,9 +64,10 @@ def programs(
     log: Mapping[str, str],
     run_seed: int | None = None,
     marks_s: Sequence[float] = (),
+    switch_program: Path | None = None,
 ) -> list[Program]:
     """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`. marks_s: instants, in seconds since the run began, at which the sums of
-    ends are to be recorded."""
+    ends are to be recorded. switch_program: BMv2 JSON, which has the layouts of flows' own headers."""
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
@@ -82,6 +84,8 @@ def programs(
             arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
         if module == "fairlane.hosts.agent":
             own = (timing.start_s(flow), timing.stop_s(flow)) if role == "receiver" else ()
+            if header_of(flow.kind) is not None:
+                arguments += ["--program", str(switch_program)]
             arguments += [word for at in sorted({*(timing.begin_s + at for at in marks_s), *own}) for word in ("--mark", f"{at:.6f}")]
         argv = (
             *python_child.of_module(module),

@@ -27,6 +27,7 @@ from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
 from fairlane.fabrics.monitor import Monitor
 from fairlane.fabrics.outcome import Event, Outcome
+from fairlane.fabrics.own_headers import Headers, program_file
 from fairlane.fabrics.processes import Process, spawn, stop_all
 from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.raw import json_lines
@@ -74,6 +75,9 @@ def network(
     control = experiment.settings.control
     json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
     control_plane.check_program(experiment, p4info_path)
+    headers = Headers(json_path)
+    for flow in experiment.flows:
+        headers.of(flow)
     # Mininet is imported only where it is needed: it may not be installed.
     from fairlane.fabrics.mininet_builder import FabricError, MininetNetwork
 
@@ -306,12 +310,13 @@ def _timing(experiment: Experiment) -> Timing:
 def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing, folder: Path) -> list[tuple[Process, float]]:
     """Each process, with the Unix time at which it is to end."""
     agents = []
+    marks_s, switch_program = (0.0, *experiment.window_s), program_file(experiment, folder)
     for index, flow in enumerate(experiment.flows):
         if flow.start_s >= experiment.duration_s:
             continue
         logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
         for program in flows.programs(
-            flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed, (0.0, *experiment.window_s)
+            flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed, marks_s, switch_program
         ):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
             agents.append((process, timing.stop_s(flow)))

@@ -22,12 +22,13 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import control_plane, descriptors, flows
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
+from fairlane.fabrics.own_headers import Headers, program_file
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualController
-from fairlane.hosts.algorithms import ALGORITHMS, explicit_of
+from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
 from fairlane.topologies import addressing
@@ -83,7 +84,7 @@ class Options:
 
 @dataclass
 class ActiveRun:
-    """A run that is under way. experiment: as it is now, with what was changed on the way."""
+    """A run that is under way. experiment: as it is now, with what was changed on the way. hosts: addresses by name. headers: of flows' own."""
 
     network: Network
     experiment: Experiment
@@ -91,6 +92,7 @@ class ActiveRun:
     controller: VirtualController
     records: Records
     timing: Timing
+    headers: Headers
     begin_ns: int = field(init=False)
     flows_end_ns: int = field(init=False)
     end_ns: int = field(init=False)
@@ -129,19 +131,20 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     descriptors.provide(tables + captures, what)
     timing = _timing(experiment)
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
+    headers = Headers(program_file(experiment, folder))
     try:
         _schedule_changes(network, experiment, timing)
         for index, flow in enumerate(experiment.flows):
             if flow.start_s < experiment.duration_s:
-                add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index)
+                add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index, headers)
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
     _record_packets(network, options)
 
     started = time.monotonic()
-    records = Records(network, experiment, folder, timing, options.needed)
-    active = ActiveRun(network, experiment, addresses.hosts, controller, records, timing)
+    records = Records(network, experiment, folder, timing, headers, options.needed)
+    active = ActiveRun(network, experiment, addresses.hosts, controller, records, timing, headers)
     changes: list[dict[str, Any]] = []
     try:
         if options.live is None:
@@ -262,9 +265,11 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
-def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, port_offset: int = 0) -> None:
+def add_flow(
+    network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers, port_offset: int = 0
+) -> None:
     """ValueError when the network refuses it. seed: of the flow's own random numbers. port_offset: even, of
-    its UDP or TCP ports, where its hosts have had a flow before."""
+    its UDP or TCP ports, where its hosts have had a flow before. Refusal: as of `Headers.of`."""
     settings = flow.settings
     times = _times_ns(flow, timing)
     rtp_port, tcp_port = flows.RTP_PORT + port_offset, flows.TCP_PORT + port_offset
@@ -285,7 +290,7 @@ def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: i
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
     elif isinstance(settings, AlgorithmSettings):
-        _add_algorithm_flow(network, flow, settings, hosts, timing, seed, rtp_port)
+        _add_algorithm_flow(network, flow, settings, hosts, timing, seed, headers, rtp_port)
     else:
         application = flows.source(settings).application()
         assert application is not None, "such a source limits its flow"
@@ -330,7 +335,7 @@ class End:
 
 
 def _add_algorithm_flow(
-    network: Network, flow: Flow, settings: AlgorithmSettings, hosts: Hosts, timing: Timing, seed: int, rtp_port: int
+    network: Network, flow: Flow, settings: AlgorithmSettings, hosts: Hosts, timing: Timing, seed: int, headers: Headers, rtp_port: int
 ) -> None:
     algorithm = ALGORITHMS[flow.kind]
     times = _times_ns(flow, timing)
@@ -345,6 +350,7 @@ def _add_algorithm_flow(
         "sender_cname": sender.cname,
     }
     sending_half = algorithm.sender(settings.parameters)
+    carried = sending_half.carried = headers.of(flow)
     if algorithm.layered:
         layered = [
             _layered_receiver(flow, n, end, algorithm.receiver(settings.parameters), timing)
@@ -363,6 +369,8 @@ def _add_algorithm_flow(
             **sending,
         )
         return
+    receiving_half = algorithm.receiver(settings.parameters)
+    receiving_half.carried = carried
     network.add_rtp_flow(
         flow.name,
         flow.sender,
@@ -371,7 +379,7 @@ def _add_algorithm_flow(
         *times,
         sending_half,
         sender.rng,
-        algorithm.receiver(settings.parameters),
+        receiving_half,
         receivers[0].rng,
         receiver_ssrc=receivers[0].ssrc,
         receiver_cname=receivers[0].cname,
@@ -414,8 +422,17 @@ def _say_speed(network: Network, wall_s: float, say: Callable[[str], None]) -> N
 class Records:
     """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
 
-    def __init__(self, network: Network, experiment: Experiment, folder: Path, timing: Timing, needed: Needed | None = None) -> None:
+    def __init__(
+        self,
+        network: Network,
+        experiment: Experiment,
+        folder: Path,
+        timing: Timing,
+        headers: Headers,
+        needed: Needed | None = None,
+    ) -> None:
         self._network = network
+        self._headers = headers
         self._needed = needed
         self.folder = folder
         self._switches = list(experiment.topology.switches)
@@ -444,7 +461,7 @@ class Records:
                 flow.settings.packet_bytes,
                 role == "sender",
                 kinds=self._needed.kinds if self._needed else None,
-                extension_bytes=explicit_of(flow.kind).header_bytes,
+                extension_bytes=self._headers.bytes_of(flow),
             )
         last = self._host_ports[flow.receiver][0]
         self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)

@@ -59,7 +59,8 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
         raise Refusal("the run is at its end.")
     # Packets still under way of an earlier flow of these hosts go to its own ports.
     port_offset = 2 * len(same)
-    virtual_fabric.add_flow(active.network, flow, active.hosts, active.timing, experiment.seed * 1000 + len(experiment.flows), port_offset)
+    seed = experiment.seed * 1000 + len(experiment.flows)
+    virtual_fabric.add_flow(active.network, flow, active.hosts, active.timing, seed, active.headers, port_offset)
     active.experiment = dataclasses.replace(experiment, flows=(*experiment.flows, flow))
     active.records.add_flow(flow)
     return [{"time_s": _round(flow.start_s), "do": "add", "flow": name, "kind": kind, "from": sender, "to": receiver}]

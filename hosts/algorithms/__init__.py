@@ -7,11 +7,13 @@ by `fairlane.hosts.own_algorithms`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
-from fairlane.hosts.algorithms.base import Explicit, Kind
+from fairlane.hosts.algorithms.base import Explicit, Header, Interests, Kind
+from fairlane.hosts.algorithms.own_header import Carried
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -45,8 +47,23 @@ for _name in sorted(module.name for module in iter_modules(__path__)):
     take(getattr(import_module(f"{__name__}.{_name}"), "KINDS", ()), f"hosts/algorithms/{_name}.py")
 
 
-def explicit_of(kind: str) -> Explicit:
-    """What a flow kind wants routers to do for its data packets; of TCP and others that have no algorithm here: nothing."""
+def _sender_interests(kind: str) -> Interests:
+    """Of TCP and others that have no algorithm here: none."""
     found = ALGORITHMS.get(kind)
-    interests = getattr(found.sender, "interests", None) if found else None
-    return Explicit.NONE if interests is None else interests.explicit
+    return getattr(found.sender, "interests", None) or Interests() if found else Interests()
+
+
+def explicit_of(kind: str) -> Explicit:
+    """What a flow kind wants switches to do for its data packets."""
+    return _sender_interests(kind).explicit
+
+
+def header_of(kind: str) -> Header | None:
+    """The header of their own that a flow kind's data packets have."""
+    return _sender_interests(kind).header
+
+
+def carried_of(kind: str, program: Mapping[str, Any], packet_bytes: int) -> Carried | None:
+    """The same with the layout that a compiled P4 program (BMv2 JSON) gives it. ValueError names what is wrong with it."""
+    header = header_of(kind)
+    return None if header is None else Carried(header, program, packet_bytes)

@@ -22,8 +22,7 @@ inter-packet gap (RAP)                    an ack for each packet     `on_loss` (
 window (GAIMD)                            an ack for each packet     `on_ack`, `on_loss`, `SetWindow`
 delay (NADA, SCReAM, GCC)                 a timed ack for each one,  `on_ack` with `one_way_delay_s`, `on_loss`
                                           or reports (RFC 8888)
-explicit rate (RCP)                       an ack for each packet     `on_ack` with `router_rate_bps`
-explicit feedback (XCP)                   an ack for each packet     `on_ack` with `router_change_bps`, `SetWindow`
+switches' own feedback (RCP, XCP)         an ack for each packet     `on_ack` with `header`, `SetRate` or `SetWindow`
 marks (ABC)                               an ack for each packet     `on_ack` with `ecn`, `SetWindow`
 equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `on_gap`; sender `on_feedback`, no-feedback timer
 none (constant bit rate)                  none                       `on_start`
@@ -38,7 +37,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, Protocol
 
@@ -62,23 +61,54 @@ class AckDetail(Enum):
 
 
 class Explicit(Enum):
-    """What routers on the way do for a flow's data packets. Switches run the program for it as soon as a flow of the experiment asks."""
+    """Which part of Fairlane's own P4 program a flow wants: switches run it as soon as a flow of the experiment asks."""
 
     NONE = "none"
     RATE = "rate"
-    """Data packets have a rate header, 16 bytes (docs/wire-formats.md), in which routers write their rates; acks bring back the smallest,
-    `Ack.router_rate_bps` (p4src/rcp.p4)."""
+    """Switches write their rates into the header `rate_t` (p4src/rcp.p4): with `Interests.header` for it."""
     FEEDBACK = "feedback"
-    """Data packets have a congestion header, 20 bytes, in which routers write by how much the rate may change; acks bring back the smallest
-    change, `Ack.router_change_bps` (p4src/xcp.p4)."""
+    """Switches write by how much the rate may change into the header `congestion_t` (p4src/xcp.p4): with `Interests.header` for it."""
     MARK = "mark"
-    """Routers turn data packets of ECT(1), "accelerate", into ECT(0), "brake" (p4src/abc.p4): with `Interests.ecn` as ECT(1). Acks say how
+    """Switches turn data packets of ECT(1), "accelerate", into ECT(0), "brake" (p4src/abc.p4): with `Interests.ecn` as ECT(1). Acks say how
     each arrived, `Ack.ecn`."""
 
-    @property
-    def header_bytes(self) -> int:
-        """What it adds to each data packet."""
-        return {Explicit.RATE: 16, Explicit.FEEDBACK: 20}.get(self, 0)
+
+class Fill(Enum):
+    """What the runner writes into a field of a flow's own header; the greatest number that the field holds where it is more."""
+
+    RTT_US = "rtt_us"
+    """The smoothed round trip in microseconds, as of the last acknowledgement; 0: not known."""
+    INTERVAL_US = "interval_us"
+    """Microseconds between the flow's packets, at its rate or its window as they were when the last acknowledgement came; 0: none came yet."""
+    RATE_BPS = "rate_bps"
+    """What the flow may send, in bit/s: the rate that the algorithm set last, or its window over the smoothed round trip."""
+    WINDOW_PACKETS = "window_packets"
+    """The window that the algorithm set last, rounded down; 0: none."""
+    SEQUENCE = "sequence"
+    """Of the packet, from 0: `Ack.sequence`."""
+    SENT_NS = "sent_ns"
+    """When the packet leaves, on the runner's clock in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header of the flow's own: each data packet carries it, switches read and write it by P4, and acks bring it back, `Ack.header`.
+
+    It is an RTP header extension [RFC 3550 sec 5.3.1]. Its layout is a header type of the switches' P4 program, which begins with
+    `bit<16> profile; bit<16> length;`: which extension it is, and its words of 32 bits after these."""
+
+    type: str
+    """Name of the P4 header type."""
+    profile: int
+    """What the P4 parser knows the header by, 16 bits."""
+    values: Mapping[str, int | Fill] = field(default_factory=dict)
+    """What the sender writes, by field; other fields leave as 0. `SetHeader` changes values later."""
+    returned: tuple[str, ...] = ()
+    """The fields that acks bring back: neighbours in the layout, whole words of 32 bits together. Empty: all but profile and length."""
+    hops: str | None = None
+    """Type of the elements of a P4 header stack behind the header: each switch pushes its own."""
+    hop_count: str | None = None
+    """The field of the header to which each switch adds 1. None: all elements are shown, those that no switch wrote as well."""
 
 
 class Ecn(IntEnum):
@@ -110,8 +140,21 @@ class Interests:
     reports the same of many packets at once: a flow of such a receiver may have `feedback = "rfc8888"`, and the sender's handlers are the same."""
     explicit: Explicit = Explicit.NONE
     """For a sender. Wants acks."""
+    header: Header | None = None
+    """For a sender: what its data packets carry. It comes back in acks of single packets, or in the reports that a receiver sends with
+    `SendFeedback`, one header for all packets since the report before; reports of RTCP, and those of RFC 8888, have no room for it."""
+    least: str | None = None
+    """For a receiver that reports: the header that goes back is the one in which this field, not a hop's, is least, as an unsigned number. None: that
+    of the last packet, or what `Receiver.fold` says."""
     ecn: Ecn = Ecn.NOT_ECT
     """For a sender: codepoint of its data packets. Acks say with which one each packet arrived."""
+
+    def __post_init__(self) -> None:
+        if self.header is None and self.explicit in (Explicit.RATE, Explicit.FEEDBACK):
+            raise ValueError(
+                f"Interests: explicit = {self.explicit} needs header = Header(...), as hosts/algorithms/rcp.py and xcp.py have it;"
+                " Ack.router_rate_bps and Ack.router_change_bps are fields of Ack.header now"
+            )
 
 
 # --------------------------------------------------------------------------------------------------------------- events
@@ -151,6 +194,8 @@ class Feedback:
     """Rate at which data arrived since the previous report [RFC 5348 sec 3.2.2]."""
     loss_event_rate: float | None = None
     """p [RFC 5348 sec 3.2.2]."""
+    header: Any = None
+    """As `Ack.header`: of the packets since the receiver's report before, the one that the receiver chose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +211,9 @@ class Ack:
     one_way_delay_s: float | None = None
     """From sending to arrival, plus what the receiver's clock is ahead of the sender's: only differences mean something. `None`: the
     receiver does not ask for `Interests.timed_acks`, or the ack is not this packet's first."""
-    router_rate_bps: float | None = None
-    """The smallest rate that a router wrote into the packet's rate header; `None`: none did."""
-    router_change_bps: float | None = None
-    """The smallest change of the rate that a router wrote into the packet's congestion header, negative for less; `None`: none did."""
+    header: Any = None
+    """What came back of the packet's own header, as switches left it: an object with the names of `Header.returned`, all of them numbers of the P4
+    header's bits, and `hops`, a tuple of such objects, in the packet's order. `None`: the ack brought none, or the flow has none."""
     ecn: int = 0
     """One of `Ecn`: the packet's codepoint as it arrived. A packet whose own ack was lost is not known to be marked."""
     held_s: float = 0.0
@@ -331,6 +375,14 @@ class StampData:
 
 
 @dataclass(frozen=True, slots=True)
+class SetHeader:
+    """Write these numbers into the flow's own header from now on, by field. A field that the runner fills (`Fill`) is overwritten soon."""
+
+    values: Mapping[str, int]
+    """Each fits its field, of 64 bits at most; ValueError otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
 class SetReport:
     """What the receiver's RTCP reports add to the usual statistics from now on [ALS sec 3.2]."""
 
@@ -382,7 +434,9 @@ class Note:
     values: tuple[tuple[str, float | int | str | None], ...]
 
 
-SenderAction = SetRate | SetWindow | SetEncoderRate | SetLossTimeout | SetControl | StampData | SetLayers | SetTimer | CancelTimer | Note
+SenderAction = (
+    SetRate | SetWindow | SetEncoderRate | SetLossTimeout | SetControl | StampData | SetHeader | SetLayers | SetTimer | CancelTimer | Note
+)
 ReceiverAction = SetReport | SendFeedback | JoinLayers | SetTimer | CancelTimer | Note
 
 
@@ -393,6 +447,8 @@ class Sender(ABC):
     """The sending half. Handlers but `on_start` default to: nothing happens."""
 
     interests = Interests()
+    carried: Any = None
+    """Set by the runner before `on_start`, where `interests.header` is: `fairlane.hosts.algorithms.own_header.Carried`."""
 
     @abstractmethod
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
@@ -423,6 +479,14 @@ class Receiver:
     """The receiving half. Handlers default to: nothing happens."""
 
     interests = Interests()
+    carried: Any = None
+    """As of `Sender`."""
+
+    def fold(self, kept: Any, header: Any) -> Any:
+        """Where the flow's packets have a header of their own and are not acknowledged one by one: what the next report brings back, of what it would
+        have brought so far and of the packet that came. Both are as `Ack.header`, and so is the answer: `kept._replace(...)` changes fields. Runs
+        for each packet, unless it is this one: the last packet's header goes back."""
+        return header
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[ReceiverAction, ...]:
         """The receiver is ready. Called once, before any other handler."""

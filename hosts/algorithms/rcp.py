@@ -20,6 +20,8 @@ from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
     Explicit,
+    Fill,
+    Header,
     Interests,
     Kind,
     Note,
@@ -35,6 +37,10 @@ from fairlane.hosts.algorithms.base import (
 )
 
 SILENCE_TIMER = "rcp.silence"
+UNLIMITED = (1 << 64) - 1
+"""No switch has set a rate."""
+HEADER = Header("rate_t", 0x5243, {"rate_bps": UNLIMITED, "rtt_us": Fill.RTT_US}, returned=("rate_bps",))
+"""p4src/headers.p4: "RC" is the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class RcpParameters:
 class RcpSender(Sender):
     """Sends at the rate that came back last [RCP sec II]. Where no router writes one, it stays at the initial rate."""
 
-    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.RATE)
+    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.RATE, header=HEADER)
 
     def __init__(self, parameters: RcpParameters = RcpParameters()) -> None:
         self.parameters = parameters
@@ -79,7 +85,8 @@ class RcpSender(Sender):
     def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:
         p = self.parameters
         self._heard_s = now_s
-        wanted_bps = p.initial_rate_bps if ack.router_rate_bps is None else ack.router_rate_bps
+        unknown = ack.header is None or ack.header.rate_bps == UNLIMITED
+        wanted_bps = p.initial_rate_bps if unknown else float(ack.header.rate_bps)
         rate_bps = clamp(wanted_bps, p.min_rate_bps, p.max_rate_bps)
         if rate_bps == self.rate_bps:
             return ()

@@ -20,6 +20,8 @@ from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
     Explicit,
+    Fill,
+    Header,
     Interests,
     Kind,
     Loss,
@@ -36,6 +38,17 @@ from fairlane.hosts.algorithms.base import (
 
 MAX_WINDOW_PACKETS = 1e6
 """What a runner accepts."""
+UNLIMITED = (1 << 64) - 1
+"""No switch has set a change."""
+UNCHANGED = 1 << 63
+"""The header's number for a rate that stays: it has the change plus this."""
+HEADER = Header(
+    "congestion_t",
+    0x5843,
+    {"change_bps": UNLIMITED, "rtt_us": Fill.RTT_US, "interval_us": Fill.INTERVAL_US},
+    returned=("change_bps",),
+)
+"""p4src/headers.p4: "XC" is the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +76,7 @@ def next_window(p: XcpParameters, window: float, change_bps: float, rtt_s: float
 class XcpSender(Sender):
     """Adds what comes back to its window. Where no router writes, the window stays."""
 
-    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.FEEDBACK)
+    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.FEEDBACK, header=HEADER)
 
     def __init__(self, parameters: XcpParameters = XcpParameters()) -> None:
         self.parameters = parameters
@@ -76,9 +89,10 @@ class XcpSender(Sender):
         return SetLossTimeout(self.parameters.first_timeout_s, 1.0, 4.0, 0.2), SetWindow(self.window)
 
     def on_ack(self, now_s: float, ack: Ack, rng: Rng) -> tuple[SenderAction, ...]:
-        if ack.router_change_bps is None:
+        if ack.header is None or ack.header.change_bps == UNLIMITED:
             return ()
-        self.window = next_window(self.parameters, self.window, ack.router_change_bps, ack.path.srtt_s)
+        change_bps = float(ack.header.change_bps - UNCHANGED)
+        self.window = next_window(self.parameters, self.window, change_bps, ack.path.srtt_s)
         return (SetWindow(self.window),)
 
     def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,9 +32,10 @@ def bits(count: int) -> st.SearchStrategy[int]:
     return st.one_of(st.integers(0, (1 << count) - 1), st.sampled_from([0, 1, (1 << count) - 1]))
 
 
-ACKS = st.tuples(bits(48), bits(32), bits(2), st.just((None, None)) | st.tuples(bits(64), st.none() | bits(64))).map(
-    lambda drawn: dict(zip(("sequence", "history", "ecn", "arrived_ns", "rate_bps"), (*drawn[:3], *drawn[3])))
-)
+# What a header of RCP's or XCP's brings back has 8 bytes; of other headers any number of words.
+ACKS = st.tuples(
+    bits(48), bits(32), bits(2), st.just((None, b"")) | st.tuples(bits(64), st.just(b"") | st.binary(min_size=8, max_size=8))
+).map(lambda drawn: dict(zip(("sequence", "history", "ecn", "arrived_ns", "header"), (*drawn[:3], *drawn[3]))))
 REPORTS = st.fixed_dictionaries({
     "highest_sequence": bits(48), "echo_ns": bits(64), "delay_us": bits(32), "receive_rate_bps": bits(64),
     "loss_event_rate": st.none() | bits(32), "expected_packets": bits(32), "lost_packets": bits(32), "reporter": bits(32),
@@ -44,12 +46,13 @@ ALSFS = st.tuples(bits(32), bits(64), bits(32), st.lists(st.tuples(bits(32), bit
 
 
 @given(ACKS)
-def test_acks_are_as_described(ack: dict[str, int | None]) -> None:
+def test_acks_are_as_described(ack: dict[str, Any]) -> None:
     data = native.emit_ack(**ack)
     assert (FORMATS["ack"].least_bytes, FORMATS["ack"].bytes) == (12, 28)
-    assert len(data) == 12 + 8 * sum(ack[key] is not None for key in ("arrived_ns", "rate_bps"))
-    there = {name: value for name, value in ack.items() if value is not None}
-    assert described(FORMATS["ack"], data) == {"version": 1, "type": 1, "flags": 0, **there}
+    assert len(data) == 12 + 8 * (ack["arrived_ns"] is not None) + len(ack["header"])
+    rate = {"rate_bps": int.from_bytes(ack["header"], "big")} if ack["header"] else {}
+    there = {name: value for name, value in ack.items() if value is not None and name != "header"}
+    assert described(FORMATS["ack"], data) == {"version": 1, "type": 1, "flags": 0, **there, **rate}
     assert native.parse_ack(data) == ack
 
 
@@ -60,7 +63,10 @@ def test_reports_are_as_described(report: dict[str, int | None]) -> None:
     rate = report["loss_event_rate"]
     fixed = {"version": 1, "type": 2, "flags": int(rate is not None)}
     assert described(FORMATS["report"], data) == {**fixed, **report, "loss_event_rate": rate or 0}
-    assert native.parse_report(data) == report
+    assert native.parse_report(data) == {**report, "header": b""}
+    # What packets' own headers bring back follows.
+    longer = native.emit_report(**report, header=b"abcdefgh")
+    assert longer == data + b"abcdefgh" and native.parse_report(longer) == {**report, "header": b"abcdefgh"}
 
 
 @given(STAMPS)
@@ -116,7 +122,8 @@ def test_the_bytes_by_hand() -> None:
 @given(data=st.data())
 def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: st.DataObject) -> None:
     whole = emit(**data.draw(packets))
-    shorter = {12, 20} if parse is native.parse_ack else set()  # an ack without its last fields is one
+    # An ack without its last fields is one, or with fewer words of a header.
+    shorter = {12, 20, 24} if parse is native.parse_ack else set()
     assert all(parse(whole[:size]) is None for size in range(len(whole)) if size not in shorter) and parse(whole + b"\0") is None
     assert parse(bytes([whole[0] ^ 0x30]) + whole[1:]) is None  # another version
     assert parse(bytes([whole[0] ^ 0x03]) + whole[1:]) is None  # another type

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
 from fairlane.hosts.algorithms.base import Ack, Loss, LossCause, PathState, SetWindow
-from fairlane.hosts.algorithms.xcp import XcpParameters, XcpSender, next_window
+from fairlane.hosts.algorithms.xcp import UNLIMITED, XcpParameters, XcpSender, next_window
 
 RNG = random.Random(1)
 PATH = PathState(0.1, 0.08, 0.01, 10, 50, 40)
@@ -30,7 +31,9 @@ def test_feedback_moves_the_window_and_its_absence_does_not() -> None:
     sender = XcpSender()
     assert window(sender.on_start(0.0, RNG)) == 2
     assert sender.on_ack(0.1, Ack(1, 0.1, 1, PATH), RNG) == ()
-    assert window(sender.on_ack(0.1, Ack(2, 0.1, 1, PATH, router_change_bps=200_000.0), RNG)) == 4
+    assert sender.on_ack(0.1, Ack(1, 0.1, 1, PATH, header=SimpleNamespace(change_bps=UNLIMITED)), RNG) == ()
+    assert window(sender.on_ack(0.1, Ack(2, 0.1, 1, PATH, header=SimpleNamespace(change_bps=2**63 + 200_000)), RNG)) == 4
+    assert window(sender.on_ack(0.1, Ack(3, 0.1, 1, PATH, header=SimpleNamespace(change_bps=2**63 - 100_000)), RNG)) == 3
 
 
 def test_a_loss_halves_the_window_once_a_round_trip() -> None:

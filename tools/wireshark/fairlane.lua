@@ -36,7 +36,7 @@ formats.ack = { title = "Acknowledgement", bytes = 28, least = 12,
   { name = "sequence", at = 16, bits = 48, meaning = "the packet acknowledged: `sequence` of its stamp" },
   { name = "history", at = 64, bits = 32, meaning = "bit k (0 = least significant): packet `sequence` - 1 - k has arrived" },
   { name = "arrived_ns", at = 96, bits = 64, meaning = "the receiver's clock when the packet arrived; a monotonic clock with an arbitrary zero", unit = "ns" },
-  { name = "rate_bps", at = 160, bits = 64, meaning = "`rate_bps` of the packet's rate header, or `change_bps` of its congestion header, as it arrived", unit = "bit/s" },
+  { name = "rate_bps", at = 160, bits = 64, meaning = "`rate_bps` of the packet's rate header, or `change_bps` of its congestion header, as it arrived; of another header of the flow's own, the first bytes that come back", unit = "bit/s" },
 }
 formats.report = { title = "Report", bytes = 44, least = 44,
   { name = "version", at = 0, bits = 4, meaning = "of this header", value = 1 },

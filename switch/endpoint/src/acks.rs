@@ -3,21 +3,18 @@
 //! The receiver answers each data packet with a datagram of 40 bytes to the data port: the packet's number, and which of the 32
 //! packets before it have arrived, so that a lost acknowledgement loses nothing. The sender finds losses by gaps or by time. Where
 //! the receiver's algorithm wants it, 8 bytes more say when the packet arrived, so that the sender knows the delay one way: what
-//! RFC 8888 reports of each packet.
+//! RFC 8888 reports of each packet. Behind them stands what the packet's own header brings back (`header.rs`).
 
 use std::collections::VecDeque;
 
-use crate::algorithm::{Ack, Explicit, Interests, Loss, LossCause, LossTimeout, PathState};
+use crate::algorithm::{Ack, Interests, Loss, LossCause, LossTimeout, PathState};
 use crate::report::{SEQUENCE_MASK, VERSION};
-use crate::wire::rate::{change_bps, UNLIMITED};
 use crate::{instant, seconds, Nanos};
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 6 bits of flags, 2 of ECN, 48 of the number, 32 of history.
 const ACK_BYTES: usize = 12;
 /// With 64 bits of the instant of arrival.
 const TIMED_ACK_BYTES: usize = 20;
-/// With 64 bits of the rate that routers wrote into the packet, too.
-const RATED_ACK_BYTES: usize = 28;
 const TYPE_ACK: u8 = 1;
 /// Where the packet's ECN codepoint stands in the first 64 bits.
 const ECN_SHIFT: u32 = 48;
@@ -25,49 +22,46 @@ const ECN_MASK: u8 = 0b11;
 
 /// What an acknowledgement says. Bit k of `history`: packet `sequence - 1 - k` has arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AckPacket {
+pub struct AckPacket<'a> {
     pub sequence: u64,
     pub history: u32,
     /// The packet's ECN field, as it arrived [RFC 8888 sec 3.1].
     pub ecn: u8,
     /// When the packet arrived, on the receiver's clock.
     pub arrived: Option<Nanos>,
-    /// In bit/s, of the packet's rate header, or a congestion header's number; only beside `arrived`.
-    pub rate_bps: Option<u64>,
+    /// What the packet's own header brings back: whole words of 32 bits, only beside `arrived`; empty: nothing.
+    pub header: &'a [u8],
 }
 
-impl AckPacket {
-    /// Its bytes, and how many of them there are.
-    pub fn emit(&self) -> ([u8; RATED_ACK_BYTES], usize) {
-        let mut bytes = [0; RATED_ACK_BYTES];
+impl<'a> AckPacket<'a> {
+    /// Its bytes, in the place of what was in `bytes`.
+    pub fn emit(&self, bytes: &mut Vec<u8>) {
         let first = u64::from(VERSION << 4 | TYPE_ACK) << 56 | u64::from(self.ecn & ECN_MASK) << ECN_SHIFT | self.sequence & SEQUENCE_MASK;
-        bytes[..8].copy_from_slice(&first.to_be_bytes());
-        bytes[8..ACK_BYTES].copy_from_slice(&self.history.to_be_bytes());
-        bytes[ACK_BYTES..TIMED_ACK_BYTES].copy_from_slice(&self.arrived.unwrap_or(0).to_be_bytes());
-        bytes[TIMED_ACK_BYTES..].copy_from_slice(&self.rate_bps.unwrap_or(0).to_be_bytes());
-        let length = match (self.arrived, self.rate_bps) {
-            (None, _) => ACK_BYTES,
-            (Some(_), None) => TIMED_ACK_BYTES,
-            (Some(_), Some(_)) => RATED_ACK_BYTES,
-        };
-        (bytes, length)
+        bytes.clear();
+        bytes.extend_from_slice(&first.to_be_bytes());
+        bytes.extend_from_slice(&self.history.to_be_bytes());
+        if let Some(arrived) = self.arrived {
+            bytes.extend_from_slice(&arrived.to_be_bytes());
+            bytes.extend_from_slice(self.header);
+        }
     }
 
     /// `None` for what is no acknowledgement of this version. Flags are for later versions.
-    pub fn parse(payload: &[u8]) -> Option<AckPacket> {
-        if payload.first() != Some(&(VERSION << 4 | TYPE_ACK)) || ![ACK_BYTES, TIMED_ACK_BYTES, RATED_ACK_BYTES].contains(&payload.len()) {
+    pub fn parse(payload: &'a [u8]) -> Option<AckPacket<'a>> {
+        let whole = payload.len() == ACK_BYTES || payload.len() >= TIMED_ACK_BYTES && payload.len().is_multiple_of(4);
+        if payload.first() != Some(&(VERSION << 4 | TYPE_ACK)) || !whole {
             return None;
         }
         let (first, rest) = payload.split_first_chunk::<8>()?;
         let (history, rest) = rest.split_first_chunk::<4>()?;
-        let double = |at: usize| rest.get(at..).and_then(|rest| rest.first_chunk::<8>()).map(|bytes| u64::from_be_bytes(*bytes));
+        let (arrived, header) = rest.split_first_chunk::<8>().map_or((None, rest), |(arrived, header)| (Some(arrived), header));
         let first = u64::from_be_bytes(*first);
         Some(AckPacket {
             sequence: first & SEQUENCE_MASK,
             history: u32::from_be_bytes(*history),
             ecn: (first >> ECN_SHIFT) as u8 & ECN_MASK,
-            arrived: double(0),
-            rate_bps: double(8),
+            arrived: arrived.map(|arrived| u64::from_be_bytes(*arrived)),
+            header,
         })
     }
 }
@@ -82,7 +76,7 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// A data packet arrived; the acknowledgement to send.
-    pub(crate) fn arrived(&mut self, sequence: u64) -> AckPacket {
+    pub(crate) fn arrived(&mut self, sequence: u64) -> AckPacket<'static> {
         match self.highest {
             Some(highest) if sequence <= highest => {
                 self.seen |= 1u64.checked_shl(u32::try_from(highest - sequence).unwrap_or(u32::MAX)).unwrap_or(0);
@@ -129,8 +123,6 @@ pub(crate) struct AckBook {
     in_flight: u64,
     highest_acked: Option<u64>,
     loss_distance: usize,
-    /// What routers write into packets.
-    explicit: Explicit,
     /// The `loss_distance` highest numbers of packets known to have arrived, ascending.
     delivered: Vec<u64>,
     timeout: Option<LossTimeout>,
@@ -150,7 +142,6 @@ impl AckBook {
             in_flight: 0,
             highest_acked: None,
             loss_distance: usize::try_from(interests.loss_distance_packets.max(1)).unwrap_or(usize::MAX),
-            explicit: interests.explicit,
             delivered: Vec::new(),
             timeout: None,
             report_interval: 0,
@@ -188,7 +179,7 @@ impl AckBook {
     }
 
     /// An acknowledgement came: the losses it reveals, and what it says itself where that is news. `None` for one of a packet never sent.
-    pub(crate) fn acknowledge(&mut self, now: Nanos, ack: AckPacket) -> Option<(Option<Loss>, Option<Ack>)> {
+    pub(crate) fn acknowledge<'a>(&mut self, now: Nanos, ack: AckPacket<'a>) -> Option<(Option<Loss>, Option<Ack<'a>>)> {
         if ack.sequence >= self.end() {
             return None;
         }
@@ -220,15 +211,13 @@ impl AckBook {
         if newly == 0 && sample.is_none() {
             return Some((loss, None));
         }
-        let written = |by| ack.rate_bps.filter(|&number| self.explicit == by && number != UNLIMITED);
         let ack = Ack {
             sequence: ack.sequence,
             rtt_s: sample.unwrap_or(self.rtt.latest_rtt_s),
             newly_acked_packets: newly,
             path: self.path(),
             one_way_delay_s,
-            router_rate_bps: written(Explicit::Rate).map(|rate| rate as f64),
-            router_change_bps: written(Explicit::Feedback).map(change_bps),
+            header: ack.header,
             ecn: ack.ecn,
             held_s: 0.0,
             ends_report: true,
@@ -268,7 +257,13 @@ impl AckBook {
 
     /// A report says that a packet arrived, so long after it left (with what the receiver's clock is ahead) and so long before the report.
     /// Times are `None` where the report does not say them. As [`AckBook::acknowledge`].
-    pub(crate) fn reported(&mut self, now: Nanos, number: u64, arrival: Option<(f64, f64)>, ecn: u8) -> (Option<Loss>, Option<Ack>) {
+    pub(crate) fn reported(
+        &mut self,
+        now: Nanos,
+        number: u64,
+        arrival: Option<(f64, f64)>,
+        ecn: u8,
+    ) -> (Option<Loss>, Option<Ack<'static>>) {
         let Some(packet) = number.checked_sub(self.base).and_then(|at| self.packets.get_mut(at as usize)) else { return (None, None) };
         let (sent, before) = *packet;
         if before == Fate::Acked {
@@ -287,8 +282,7 @@ impl AckBook {
             newly_acked_packets: newly,
             path: self.path(),
             one_way_delay_s: arrival.map(|(arrived_s, _)| arrived_s - seconds(sent)),
-            router_rate_bps: None,
-            router_change_bps: None,
+            header: &[],
             ecn,
             held_s: sample.map_or(0.0, |rtt_s| since_s - rtt_s),
             ends_report: true,
@@ -557,13 +551,20 @@ mod tests {
         }
 
         #[test]
-        fn acks_read_back(sequence in 0..=SEQUENCE_MASK, history: u32, ecn in 0u8..4, arrived: Option<Nanos>, rated: Option<u64>) {
-            let rate_bps = arrived.and(rated);
-            let ack = AckPacket { sequence, history, ecn, arrived, rate_bps };
-            let (bytes, length) = ack.emit();
-            prop_assert_eq!(AckPacket::parse(&bytes[..length]), Some(ack));
+        fn acks_read_back(
+            sequence in 0..=SEQUENCE_MASK,
+            history: u32,
+            ecn in 0u8..4,
+            arrived: Option<Nanos>,
+            words in prop::collection::vec(any::<u32>(), 0..6),
+        ) {
+            let header: Vec<u8> = words.iter().filter(|_| arrived.is_some()).flat_map(|word| word.to_be_bytes()).collect();
+            let ack = AckPacket { sequence, history, ecn, arrived, header: &header };
+            let mut bytes = vec![7; 3];
+            ack.emit(&mut bytes);
+            prop_assert_eq!(AckPacket::parse(&bytes), Some(ack));
             prop_assert_eq!(bytes[..2].to_vec(), vec![0x11, ecn]);
-            for cut in (0..length).filter(|&cut| cut != ACK_BYTES && cut != TIMED_ACK_BYTES) {
+            for cut in (0..bytes.len()).filter(|&cut| cut != ACK_BYTES && (cut < TIMED_ACK_BYTES || cut % 4 != 0)) {
                 prop_assert_eq!(AckPacket::parse(&bytes[..cut]), None);
             }
         }

@@ -4,6 +4,9 @@
 //! feedback, acknowledgements that change state, and timers, never for each packet. Units and conventions are those of
 //! `base.py`: rates in bit/s of whole IPv4 datagrams, fractions from 0 to 1, sequence numbers that never wrap.
 
+use std::ops::Range;
+
+use crate::header::{OwnHeader, Place};
 use crate::Nanos;
 
 /// An algorithm failed: the run ends with this.
@@ -21,19 +24,6 @@ pub enum AckDetail {
     Every,
 }
 
-/// What routers on the way do for a flow's data packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Explicit {
-    #[default]
-    None,
-    /// Write a rate into the rate header (RCP).
-    Rate,
-    /// Write a change of the rate into the congestion header (XCP).
-    Feedback,
-    /// Turn ECT(1), "accelerate", into ECT(0), "brake" (ABC).
-    Mark,
-}
-
 /// What an algorithm wants to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interests {
@@ -47,23 +37,13 @@ pub struct Interests {
     pub loss_distance_packets: u64,
     /// For a receiver: acknowledgements say when their packet arrived.
     pub timed_acks: bool,
-    /// For a sender.
-    pub explicit: Explicit,
     /// For a sender: the ECN field of its data packets [RFC 3168 sec 5].
     pub ecn: u8,
 }
 
 impl Default for Interests {
     fn default() -> Self {
-        Interests {
-            acks: AckDetail::None,
-            gaps: false,
-            rtcp: false,
-            loss_distance_packets: 3,
-            timed_acks: false,
-            explicit: Explicit::None,
-            ecn: 0,
-        }
+        Interests { acks: AckDetail::None, gaps: false, rtcp: false, loss_distance_packets: 3, timed_acks: false, ecn: 0 }
     }
 }
 
@@ -84,7 +64,7 @@ pub struct PathState {
 
 /// One report of one receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Feedback {
+pub struct Feedback<'a> {
     pub reporter: u32,
     pub loss_fraction: f64,
     pub rtt_s: Option<f64>,
@@ -93,21 +73,21 @@ pub struct Feedback {
     pub utilisation: Option<f64>,
     pub receive_rate_bps: Option<f64>,
     pub loss_event_rate: Option<f64>,
+    /// What the receiver made of the headers of the flow's own; empty: nothing, or the flow has none.
+    pub header: &'a [u8],
 }
 
 /// An acknowledgement of one data packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ack {
+pub struct Ack<'a> {
     pub sequence: u64,
     pub rtt_s: f64,
     pub newly_acked_packets: u64,
     pub path: PathState,
     /// From sending to arrival, plus what the receiver's clock is ahead of the sender's; `None`: the acknowledgement does not say it.
     pub one_way_delay_s: Option<f64>,
-    /// The smallest rate that a router wrote into the packet's rate header; `None`: none did.
-    pub router_rate_bps: Option<f64>,
-    /// The smallest change of the rate that a router wrote into the packet's congestion header; `None`: none did.
-    pub router_change_bps: Option<f64>,
+    /// What came back of the packet's own header, as switches left it; empty: nothing, or the flow has none.
+    pub header: &'a [u8],
     /// The packet's ECN field, as it arrived.
     pub ecn: u8,
     /// From the packet's arrival to the report that speaks of it: part of the time since it left, not of `rtt_s`.
@@ -216,6 +196,7 @@ pub enum Action {
     SetLossTimeout(LossTimeout),
     SetControl { desired_rate_bps: f64, utilisation: f64, layers: Vec<Layer> },
     StampData { rtt_s: f64 },
+    SetHeader { fields: Vec<(Place, u64)> },
     SetReport { desired_rate_bps: f64, utilisation: f64 },
     SendFeedback { loss_event_rate: Option<f64> },
     SetLayers { layers: Vec<Layer> },
@@ -235,6 +216,7 @@ impl Action {
             Action::SetLossTimeout(_) => "SetLossTimeout",
             Action::SetControl { .. } => "SetControl",
             Action::StampData { .. } => "StampData",
+            Action::SetHeader { .. } => "SetHeader",
             Action::SetReport { .. } => "SetReport",
             Action::SendFeedback { .. } => "SendFeedback",
             Action::SetLayers { .. } => "SetLayers",
@@ -253,6 +235,11 @@ pub type Actions = Vec<Action>;
 pub trait SenderAlgorithm: Send {
     fn interests(&self) -> Interests {
         Interests::default()
+    }
+
+    /// The header of the flow's own that its data packets carry. Asked once.
+    fn header(&self) -> Option<OwnHeader> {
+        None
     }
 
     /// The flow starts. Must ask for a rate or a window. Called once, before any other handler.
@@ -286,6 +273,22 @@ pub trait SenderAlgorithm: Send {
 pub trait ReceiverAlgorithm: Send {
     fn interests(&self) -> Interests {
         Interests::default()
+    }
+
+    /// The bytes of the header of the flow's own that go back to the sender: [`OwnHeader::returned`]. Asked once.
+    fn returned(&self) -> Option<Range<usize>> {
+        None
+    }
+
+    /// Where packets are not acknowledged one by one: these bytes of a packet's header join what the next report says, `kept`, which is empty
+    /// at first. The last packet's go unless the algorithm says otherwise.
+    ///
+    /// # Errors
+    /// As of [`SenderAlgorithm::on_start`].
+    fn fold(&mut self, kept: &mut Vec<u8>, new: &[u8]) -> Result<(), Fault> {
+        kept.clear();
+        kept.extend_from_slice(new);
+        Ok(())
     }
 
     fn on_start(&mut self, _now: Nanos, _actions: &mut Actions) -> Result<(), Fault> {

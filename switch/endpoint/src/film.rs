@@ -153,13 +153,11 @@ fn timestamp(picture: u64, frames_per_second: f64) -> u32 {
 
 /// The header of a modelled film's packet.
 pub(crate) fn modelled_header(sequence: u16, timestamp: u32, last: bool) -> [u8; HEADER_BYTES] {
-    let (header, _) = RtpHeader { sequence, timestamp, ssrc: 0, rate: None }.emit();
-    let mut plain = [0; HEADER_BYTES];
-    plain.copy_from_slice(&header[..HEADER_BYTES]);
+    let mut header = RtpHeader { sequence, timestamp, ssrc: 0, extension: &[] }.emit();
     if last {
-        plain[1] |= MARKER;
+        header[1] |= MARKER;
     }
-    plain
+    header
 }
 
 /// A packet of a film at its sender: timestamp, and whether it ends its frame. `None`: it is none.

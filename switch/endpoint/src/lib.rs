@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `algorithm.rs` | the seam to rate-adaptation algorithms |
 //! | `sender.rs`, `sender/`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
+//! | `header.rs` | a header of a flow's own, which switches write and acknowledgements bring back |
 //! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
 //! | `ccfb.rs`, `avpf.rs`, `ecn.rs` | reports of many packets (RFC 8888): what they say, when they leave, whether the path keeps ECN |
 //! | `rtcp_schedule.rs`, `timers.rs` | when RTCP packets leave; an algorithm's timers |
@@ -33,6 +34,7 @@ pub mod circuit_breaker;
 mod ecn;
 mod film;
 mod gaps;
+pub mod header;
 mod marks;
 pub mod pacer;
 mod raw;

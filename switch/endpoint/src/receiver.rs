@@ -1,6 +1,8 @@
 //! The receiving end of a rate-adaptive flow: RTP data and sender control packets in, reports out. It joins the session when it
 //! first hears the sender.
 
+use std::ops::Range;
+
 use crate::acks::{AckPacket, Arrivals};
 use crate::algorithm::{Action, Actions, Control, Fault, Gap, Layer, ReceiverAlgorithm, ReceptionState};
 use crate::avpf::{AvpfSchedule, Slot};
@@ -92,6 +94,12 @@ pub struct RtpReceiver {
     arrivals: Option<Arrivals>,
     /// Acknowledgements say when their packet arrived.
     timed_acks: bool,
+    /// The last acknowledgement: its memory is used again.
+    ack: Vec<u8>,
+    /// What goes back of the header that packets have of their own.
+    returned: Option<Range<usize>>,
+    /// What the next report says of it, where packets are not acknowledged one by one.
+    folded: Vec<u8>,
     started: bool,
     /// Waits to say BYE [RFC 3550 sec 6.3.7]: it hears RTCP only.
     leaving: bool,
@@ -130,12 +138,15 @@ impl RtpReceiver {
             spec.report_interval.map(|interval| Reporter { interval, arrivals: ArrivalBook::default(), schedule: None, due: None });
         RtpReceiver {
             life,
-            algorithm,
             reports: (interests.rtcp || spec.rtcp) && reporter.is_none(),
             reporter,
             loss_distance,
             arrivals: (spec.acks && spec.report_interval.is_none()).then(Arrivals::default),
             timed_acks: interests.timed_acks,
+            ack: Vec::new(),
+            returned: algorithm.returned(),
+            algorithm,
+            folded: Vec::new(),
             started: false,
             leaving: false,
             over: false,
@@ -363,12 +374,16 @@ impl RtpReceiver {
         if first {
             self.log.push((now, FlowRecord::Source { ssrc: header.ssrc }));
         }
+        let returned = self.returned.clone().and_then(|part| header.extension.get(part)).unwrap_or(&[]);
+        if self.arrivals.is_none() && !returned.is_empty() {
+            self.algorithm.fold(&mut self.folded, returned)?;
+        }
         if let (Some(arrivals), Some(stamp)) = (&mut self.arrivals, said) {
-            let rate_bps = header.rate.map(|rate| rate.rate_bps);
-            let arrived = (self.timed_acks || rate_bps.is_some()).then_some(now);
-            let ack = AckPacket { ecn, arrived, rate_bps, ..arrivals.arrived(stamp.number) };
-            let (bytes, length) = ack.emit();
-            self.send_direct(&bytes[..length], io);
+            let arrived = (self.timed_acks || !returned.is_empty()).then_some(now);
+            let mut bytes = std::mem::take(&mut self.ack);
+            AckPacket { ecn, arrived, header: returned, ..arrivals.arrived(stamp.number) }.emit(&mut bytes);
+            self.send_direct(&bytes, io);
+            self.ack = bytes;
         }
         let now_s = io.now_s();
         if index == 0 && self.reporter.is_some() {
@@ -613,8 +628,11 @@ impl RtpReceiver {
             expected,
             lost,
             reporter: self.spec.ssrc,
+            header: &self.folded,
         };
-        self.send_direct(&report.emit(), io);
+        let payload = report.emit();
+        self.folded.clear();
+        self.send_direct(&payload, io);
     }
 
     /// The last sample. BYE follows at once or, in a group of more than 50, when the timetable lets it; until then the receiver stays

@@ -125,7 +125,7 @@ mod tests {
 
     fn packet(reception: &mut Reception, now: Nanos, ssrc: u32, sequence: u16, produced: Nanos) -> Arrival {
         let stamp = Stamp { sent: now.saturating_sub(MS), number: 0, sender_rtt_us: None, produced: Some(produced) };
-        reception.arrived(now, &RtpHeader { sequence, timestamp: 0, ssrc, rate: None }, stamp, 1000, 75 * MS)
+        reception.arrived(now, &RtpHeader { sequence, timestamp: 0, ssrc, extension: &[] }, stamp, 1000, 75 * MS)
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Reports of receivers that keep their own time: the feedback of equation-based and periodic schemes such as TFRC, SSVP, TRABOL.
 //!
 //! A datagram of 72 bytes from data port to data port. The receiver says what arrived since its report before, and sends back the
-//! stamp of the newest data packet with the time it held it, so that the sender knows the round trip.
+//! stamp of the newest data packet with the time it held it, so that the sender knows the round trip. Behind that stands what the receiver
+//! made of the headers of the flow's own since its report before (`header.rs`).
 
 use crate::algorithm::Feedback;
 use crate::{seconds, Nanos};
@@ -19,7 +20,7 @@ pub(crate) const SEQUENCE_MASK: u64 = (1 << 48) - 1;
 
 /// What a report says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReportPacket {
+pub struct ReportPacket<'a> {
     /// The highest sequence number received, extended; 48 bits.
     pub highest_sequence: u64,
     /// The instant of sending that the newest data packet carried, in nanoseconds.
@@ -35,11 +36,13 @@ pub struct ReportPacket {
     pub lost: u32,
     /// SSRC of who reports.
     pub reporter: u32,
+    /// What packets' own headers bring back: whole words of 32 bits; empty: nothing.
+    pub header: &'a [u8],
 }
 
-impl ReportPacket {
-    pub fn emit(&self) -> [u8; REPORT_BYTES] {
-        let mut bytes = [0; REPORT_BYTES];
+impl<'a> ReportPacket<'a> {
+    pub fn emit(&self) -> Vec<u8> {
+        let mut bytes = vec![0; REPORT_BYTES];
         let flags = if self.loss_event_ppb.is_some() { HAS_LOSS_EVENT_RATE } else { 0 };
         let first = u64::from(VERSION << 4 | TYPE_REPORT) << 56 | u64::from(flags) << 48 | self.highest_sequence & SEQUENCE_MASK;
         bytes[..8].copy_from_slice(&first.to_be_bytes());
@@ -50,12 +53,13 @@ impl ReportPacket {
         for (place, word) in bytes[28..].chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_be_bytes());
         }
+        bytes.extend_from_slice(self.header);
         bytes
     }
 
     /// `None` for what is no report of this version.
-    pub fn parse(payload: &[u8]) -> Option<ReportPacket> {
-        let bytes: &[u8; REPORT_BYTES] = payload.try_into().ok()?;
+    pub fn parse(payload: &'a [u8]) -> Option<ReportPacket<'a>> {
+        let (bytes, header) = payload.split_first_chunk::<REPORT_BYTES>().filter(|(_, header)| header.len().is_multiple_of(4))?;
         let word = |at: usize| bytes[at..].first_chunk::<4>().map_or(0, |word| u32::from_be_bytes(*word));
         let double = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
         if bytes[0] != VERSION << 4 | TYPE_REPORT {
@@ -70,11 +74,12 @@ impl ReportPacket {
             expected: word(32),
             lost: word(36),
             reporter: word(40),
+            header,
         })
     }
 
     /// What the sender's algorithm is told.
-    pub fn feedback(&self, now: Nanos) -> Feedback {
+    pub fn feedback(&self, now: Nanos) -> Feedback<'a> {
         let held = Nanos::from(self.held_us) * 1000;
         let loss = if self.expected == 0 { 0.0 } else { f64::from(self.lost) / f64::from(self.expected) };
         Feedback {
@@ -83,6 +88,7 @@ impl ReportPacket {
             rtt_s: Some(seconds(now.saturating_sub(self.echoed).saturating_sub(held))),
             receive_rate_bps: Some(self.receive_rate_bps as f64),
             loss_event_rate: self.loss_event_ppb.map(|ppb| f64::from(ppb) / PARTS_PER_BILLION),
+            header: self.header,
             ..Feedback::default()
         }
     }
@@ -130,10 +136,12 @@ mod tests {
         #[test]
         fn reports_read_back(
             highest_sequence in 0..=SEQUENCE_MASK, echoed: u64, held_us: u32, receive_rate_bps: u64,
-            loss_event_ppb: Option<u32>, (expected, lost, reporter) in any::<(u32, u32, u32)>(),
+            loss_event_ppb: Option<u32>, (expected, lost, reporter) in any::<(u32, u32, u32)>(), words in prop::collection::vec(any::<u32>(), 0..4),
         ) {
-            let report = ReportPacket { highest_sequence, echoed, held_us, receive_rate_bps, loss_event_ppb, expected, lost, reporter };
-            prop_assert_eq!(ReportPacket::parse(&report.emit()), Some(report));
+            let header: &[u8] = &words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
+            let report = ReportPacket { highest_sequence, echoed, held_us, receive_rate_bps, loss_event_ppb, expected, lost, reporter, header };
+            let bytes = report.emit();
+            prop_assert_eq!(ReportPacket::parse(&bytes), Some(report));
         }
 
         /// Whatever comes from the network: fractions are fractions, and no time is negative.
@@ -159,6 +167,7 @@ mod tests {
             expected: 0x5152_5354,
             lost: 0x6162_6364,
             reporter: 0x7172_7374,
+            header: &[],
         };
         let said: String = report.emit().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(said, "1201010203040506111213141516171821222324313233343536373841424344515253546162636471727374");

@@ -6,11 +6,12 @@ mod feedback;
 use std::collections::BTreeMap;
 
 use crate::acks::AckBook;
-use crate::algorithm::{AckDetail, Actions, Explicit, Fault, NoteValue, PathState, SenderAlgorithm};
+use crate::algorithm::{AckDetail, Actions, Fault, NoteValue, PathState, SenderAlgorithm};
 use crate::application::Backlog;
 use crate::circuit_breaker::{CircuitBreaker, CircuitBreakers, Trip};
 use crate::ecn::EcnPath;
 use crate::film::TELL_PERIOD;
+use crate::header::Quantity;
 use crate::pacer::Pacer;
 use crate::record::{FlowLog, FlowRecord};
 use crate::rtcp_schedule::RtcpSchedule;
@@ -67,7 +68,6 @@ pub struct RtpSender {
     acks: Option<AckBook>,
     hears_all: bool,
     ecn_path: EcnPath,
-    explicit: Explicit,
     /// In packets, where the algorithm sets one.
     window: Option<f64>,
     /// What the algorithm wants of an encoder, where that is not its pace.
@@ -105,8 +105,7 @@ impl RtpSender {
             acks.expect_reports(interval);
         }
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
-        let mut stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, interests.ecn, &mut rng);
-        stream.ask_routers(interests.explicit, 0, 0);
+        let stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, interests.ecn, algorithm.header(), &mut rng);
         RtpSender {
             life,
             spec,
@@ -131,7 +130,6 @@ impl RtpSender {
             acks,
             hears_all: interests.acks == AckDetail::Every,
             ecn_path: EcnPath::default(),
-            explicit: interests.explicit,
             window: None,
             encoder_bps: None,
             next_tell: None,
@@ -361,6 +359,17 @@ impl RtpSender {
         let window = self.window.unwrap_or(1.0);
         // Before a round trip is known: 0.1 s.
         window * 8.0 * f64::from(self.spec.packet_bytes) / if srtt_s > 0.0 { srtt_s } else { 0.1 }
+    }
+
+    /// Writes what the sender knows into the flow's own header.
+    fn fill_header(&mut self, quantities: [(Quantity, u64); 2]) {
+        for header in self.streams.iter_mut().filter_map(|stream| stream.header.as_mut()) {
+            quantities.into_iter().for_each(|(quantity, value)| header.fill(quantity, value));
+        }
+    }
+
+    fn has_header(&self) -> bool {
+        self.streams[0].header.is_some()
     }
 
     /// What an encoder above the flow may produce; 0 where there is none. An algorithm that says so itself looks after what waits.

@@ -1,9 +1,9 @@
 //! One RTP stream of a sender: its numbering, its pacing, its packets.
 
-use crate::algorithm::{Explicit, Fault};
+use crate::algorithm::Fault;
 use crate::application::Piece;
+use crate::header::OwnHeader;
 use crate::pacer::Pacer;
-use crate::wire::rate::{RateHeader, UNLIMITED};
 use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
 use crate::wire::stamp::{self, Stamp};
 use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
@@ -22,19 +22,21 @@ pub(crate) struct DataStream {
     packet_bytes: u32,
     /// Of the flow, in microseconds: where the algorithm stamps data with it.
     rtt_us: Option<u32>,
-    /// Where packets have one.
-    rate: Option<RateHeader>,
+    /// Where packets have one of their own.
+    pub(crate) header: Option<OwnHeader>,
     /// ECN codepoint of packets [RFC 3168 sec 5].
     ecn: u8,
     /// Of pacers that were before.
     forgiven_packets: u64,
     first_sequence: u16,
     timestamp_offset: u32,
+    /// Headers, stamp and content of the last packet: its memory is used again.
+    head: Vec<u8>,
 }
 
 impl DataStream {
     /// `rng`: the flow's own.
-    pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, ecn: u8, rng: &mut Rng) -> DataStream {
+    pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, ecn: u8, header: Option<OwnHeader>, rng: &mut Rng) -> DataStream {
         let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
         DataStream {
             ssrc,
@@ -45,10 +47,11 @@ impl DataStream {
             packet_bytes,
             ecn,
             rtt_us: None,
-            rate: None,
+            header,
             forgiven_packets: 0,
             first_sequence,
             timestamp_offset,
+            head: Vec::new(),
         }
     }
 
@@ -65,43 +68,38 @@ impl DataStream {
         Ok(())
     }
 
-    /// All data from now on has what routers look for. Round-trip time and the time between packets are in microseconds, 0 where they are
-    /// not known.
-    pub(crate) fn ask_routers(&mut self, explicit: Explicit, rtt_us: u32, interval_us: u32) {
-        let header = |interval_us| Some(RateHeader { rate_bps: UNLIMITED, rtt_us, interval_us });
-        self.rate = match explicit {
-            Explicit::None | Explicit::Mark => None,
-            Explicit::Rate => header(None),
-            Explicit::Feedback => header(Some(interval_us)),
-        };
-    }
-
     /// Of RTP, with an extension.
     fn header_bytes(&self) -> usize {
-        HEADER_BYTES + self.rate.map_or(0, |rate| rate.length())
+        HEADER_BYTES + self.header.as_ref().map_or(0, |header| header.bytes.len())
     }
 
     /// Sends the next packet. `piece`: what it carries, when it is of an application; full otherwise. False: the host refused it, and
     /// its number is the next packet's.
     pub(crate) fn send(&mut self, piece: Option<&Piece>, io: &mut Io) -> bool {
+        if let Some(header) = &mut self.header {
+            header.fill_packet(self.sent_packets, io.now);
+        }
+        let extension = self.header.as_ref().map_or(&[][..], |header| &header.bytes);
         let header = RtpHeader {
             sequence: self.first_sequence.wrapping_add(self.sent_packets as u16),
             timestamp: self.rtp_timestamp(piece.map_or(io.now, |piece| piece.produced)),
             ssrc: self.ssrc,
-            rate: self.rate,
+            extension,
         };
         let stamp =
             Stamp { sent: io.now, number: self.sent_packets, sender_rtt_us: self.rtt_us, produced: piece.map(|piece| piece.produced) };
-        let ((header, header_bytes), (stamp, stamp_bytes)) = (header.emit(), stamp.emit());
-        let mut head = [0; rtp::MOST_BYTES + stamp::MEDIA_BYTES];
-        head[..header_bytes].copy_from_slice(&header[..header_bytes]);
-        head[header_bytes..header_bytes + stamp_bytes].copy_from_slice(&stamp[..stamp_bytes]);
-        let (head, content) = (&head[..header_bytes + stamp_bytes], piece.map_or(&[][..], |piece| &piece.content));
-        let used = IP_UDP_BYTES + head.len() + content.len();
+        let (stamp, stamp_bytes) = stamp.emit();
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        head.extend_from_slice(&header.emit());
+        head.extend_from_slice(extension);
+        head.extend_from_slice(&stamp[..stamp_bytes]);
+        head.extend_from_slice(piece.map_or(&[][..], |piece| &piece.content));
+        let used = IP_UDP_BYTES + head.len();
         let bytes = piece.map_or(self.packet_bytes, |piece| piece.bytes.max(used as u32));
         let padding = (bytes as usize).saturating_sub(used);
-        let mut send = |head: &[u8]| io.network.send(&Outgoing { to: self.to, kind: Kind::Data, ecn: self.ecn, head, padding });
-        let sent = if content.is_empty() { send(head) } else { send(&[head, content].concat()) };
+        let sent = io.network.send(&Outgoing { to: self.to, kind: Kind::Data, ecn: self.ecn, head: &head, padding });
+        self.head = head;
         if sent {
             self.sent_packets += 1;
             self.sent_bytes += u64::from(bytes);

@@ -201,7 +201,7 @@ fn data_of_another_payload_type_are_ignored() {
     let (mut end, mut host) = (receiver(Listener, false), Host::default());
     run(&mut end, &mut host, 0).expect("runs");
     for octet in [96, 0x80 | 96, 95, 97, 0, 200] {
-        let mut packet = RtpHeader { sequence: 1, timestamp: 0, ssrc: 7, rate: None }.emit().0.to_vec();
+        let mut packet = [&RtpHeader { sequence: 1, timestamp: 0, ssrc: 7, extension: &[] }.emit()[..], &[0; 20]].concat();
         packet[1] = octet;
         let packet = Incoming { rtcp: false, group: None, ecn: 0, payload: &packet };
         end.receive(&packet, &mut Io { now: MS, epoch: 0, network: &mut host }).expect("goes on");
@@ -267,7 +267,7 @@ fn a_source_that_was_not_heard_has_no_block() {
         run(&mut end, &mut host, now).expect("runs");
         // Nothing arrives from 30 s to 60 s.
         if !(300..600).contains(&n) {
-            let mut packet = RtpHeader { sequence: n, timestamp: 0, ssrc: 7, rate: None }.emit().0[..12].to_vec();
+            let mut packet = RtpHeader { sequence: n, timestamp: 0, ssrc: 7, extension: &[] }.emit().to_vec();
             packet.resize(100, 0);
             let packet = Incoming { rtcp: false, group: None, ecn: 0, payload: &packet };
             end.receive(&packet, &mut Io { now, epoch: 0, network: &mut host }).expect("goes on");
@@ -299,7 +299,7 @@ proptest! {
             (true, bytes)
         };
         let data = |sequence: u16| {
-            let mut bytes = RtpHeader { sequence, timestamp: 0, ssrc: 7, rate: None }.emit().0[..12].to_vec();
+            let mut bytes = RtpHeader { sequence, timestamp: 0, ssrc: 7, extension: &[] }.emit().to_vec();
             bytes.resize(100, 0);
             (false, bytes)
         };

@@ -1,10 +1,13 @@
 //! Python algorithms behind the network's traits: `fairlane.hosts.algorithms.base` on one side, `fairlane_endpoint::algorithm` on the other.
 
+use std::ops::Range;
+
 use fairlane_endpoint::algorithm::{
-    Ack, AckDetail, Action, Actions, Control, Explicit, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue,
-    PathState, ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
+    Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue, PathState,
+    ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
 use fairlane_endpoint::circuit_breaker::CircuitBreaker;
+use fairlane_endpoint::header::{OwnHeader, Place, Quantity};
 use fairlane_endpoint::seconds;
 use fairlane_virtual::Nanos;
 use pyo3::call::PyCallArgs;
@@ -12,7 +15,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyTuple};
 
 /// A flow's circuit breakers as Python has them: reduces, usable_loss, usable_rtt_s, unusable_s.
 pub(crate) type Breaker = (bool, Option<f64>, Option<f64>, f64);
@@ -40,6 +43,9 @@ struct Classes {
     set_loss_timeout: Py<PyAny>,
     set_control: Py<PyAny>,
     stamp_data: Py<PyAny>,
+    set_header: Py<PyAny>,
+    /// `Receiver.fold`.
+    keep_last: Py<PyAny>,
     set_report: Py<PyAny>,
     send_feedback: Py<PyAny>,
     set_layers: Py<PyAny>,
@@ -74,6 +80,8 @@ impl Classes {
             set_loss_timeout: class("SetLossTimeout")?,
             set_control: class("SetControl")?,
             stamp_data: class("StampData")?,
+            set_header: class("SetHeader")?,
+            keep_last: base.getattr("Receiver")?.getattr("fold")?.unbind(),
             set_report: class("SetReport")?,
             send_feedback: class("SendFeedback")?,
             set_layers: class("SetLayers")?,
@@ -103,7 +111,8 @@ impl Classes {
         self.reception_state.bind(py).call1(fields)
     }
 
-    fn feedback<'py>(&self, py: Python<'py>, feedback: &Feedback) -> Made<'py> {
+    /// header: of the receiver's making, `None` where there is none.
+    fn feedback<'py>(&self, py: Python<'py>, feedback: &Feedback, header: Option<Bound<'py, PyAny>>) -> Made<'py> {
         let fields = (
             feedback.reporter,
             feedback.loss_fraction,
@@ -113,27 +122,16 @@ impl Classes {
             feedback.utilisation,
             feedback.receive_rate_bps,
             feedback.loss_event_rate,
+            header,
         );
         self.feedback.bind(py).call1(fields)
     }
 
-    fn ack<'py>(&self, py: Python<'py>, ack: &Ack) -> Made<'py> {
+    /// header: what the packet's own header says, `None` where it has none.
+    fn ack<'py>(&self, py: Python<'py>, ack: &Ack, header: Option<Bound<'py, PyAny>>) -> Made<'py> {
         let path = self.path(py, &ack.path)?;
-        let Ack {
-            sequence, rtt_s, newly_acked_packets, one_way_delay_s, router_rate_bps, router_change_bps, ecn, held_s, ends_report, ..
-        } = *ack;
-        self.ack.bind(py).call1((
-            sequence,
-            rtt_s,
-            newly_acked_packets,
-            path,
-            one_way_delay_s,
-            router_rate_bps,
-            router_change_bps,
-            ecn,
-            held_s,
-            ends_report,
-        ))
+        let Ack { sequence, rtt_s, newly_acked_packets, one_way_delay_s, ecn, held_s, ends_report, .. } = *ack;
+        self.ack.bind(py).call1((sequence, rtt_s, newly_acked_packets, path, one_way_delay_s, header, ecn, held_s, ends_report))
     }
 
     fn loss<'py>(&self, py: Python<'py>, loss: &Loss) -> Made<'py> {
@@ -171,6 +169,57 @@ pub(crate) struct PythonHalf {
     rng: Py<PyAny>,
     classes: &'static Classes,
     interests: Interests,
+    /// Where packets have a header of their own: the `own_header.Carried` of it, and what that says.
+    header: Option<(Py<PyAny>, OwnHeader)>,
+    fold: Fold,
+}
+
+/// What a receiver makes of the headers of packets that are not acknowledged one by one.
+enum Fold {
+    Last,
+    /// The one in which these bits are least, as an unsigned number: a field of what goes back.
+    Least(Place),
+    /// What the algorithm's own `fold` says.
+    Own,
+}
+
+fn quantity(name: &str) -> PyResult<Quantity> {
+    Ok(match name {
+        "rtt_us" => Quantity::RttUs,
+        "interval_us" => Quantity::IntervalUs,
+        "rate_bps" => Quantity::RateBps,
+        "window_packets" => Quantity::WindowPackets,
+        "sequence" => Quantity::Sequence,
+        "sent_ns" => Quantity::SentNs,
+        other => return Err(PyTypeError::new_err(format!("a sender knows nothing named {other:?} that it could write into a header"))),
+    })
+}
+
+/// Whether a receiving half has a `fold` of its own.
+fn folds(half: &Bound<'_, PyAny>, classes: &Classes) -> PyResult<bool> {
+    let own = half.get_type().getattr_opt("fold")?;
+    Ok(own.is_some_and(|own| !own.is(&classes.keep_last)))
+}
+
+/// The header that a half was given (`carried` of `base.py`). TypeError: it wants one, and was given none.
+fn own_header(half: &Bound<'_, PyAny>) -> PyResult<Option<(Py<PyAny>, OwnHeader)>> {
+    let Some(carried) = half.getattr_opt("carried")?.filter(|carried| !carried.is_none()) else {
+        let wanted = half.getattr("interests")?.getattr("header")?;
+        return if wanted.is_none() {
+            Ok(None)
+        } else {
+            Err(PyTypeError::new_err(format!(
+                "packets are to carry the header {}: set Sender.carried to its layout",
+                wanted.getattr("type")?
+            )))
+        };
+    };
+    let filled: Vec<(String, usize, usize)> = carried.getattr("filled")?.extract()?;
+    let fill = |(name, first_bit, bits): (String, usize, usize)| quantity(&name).map(|quantity| (quantity, Place { first_bit, bits }));
+    let filled = filled.into_iter().map(fill).collect::<PyResult<_>>()?;
+    let (from, to): (usize, usize) = carried.getattr("returned")?.extract()?;
+    let header = OwnHeader { bytes: carried.getattr("initial")?.extract()?, filled, returned: from..to };
+    Ok(Some((carried.unbind(), header)))
 }
 
 impl PythonHalf {
@@ -183,33 +232,54 @@ impl PythonHalf {
             "every" => AckDetail::Every,
             other => return Err(PyTypeError::new_err(format!("interests.acks is {other:?}: none, losses or every"))),
         };
-        let asked: String = stated.getattr("explicit")?.getattr("value")?.extract()?;
-        let explicit = match asked.as_str() {
-            "none" => Explicit::None,
-            "rate" => Explicit::Rate,
-            "feedback" => Explicit::Feedback,
-            "mark" => Explicit::Mark,
-            other => return Err(PyTypeError::new_err(format!("interests.explicit is {other:?}: none, rate, feedback or mark"))),
-        };
         let interests = Interests {
             acks,
             gaps: stated.getattr("gaps")?.extract()?,
             rtcp: stated.getattr("rtcp")?.extract()?,
             loss_distance_packets: stated.getattr("loss_distance_packets")?.extract()?,
             timed_acks: stated.getattr("timed_acks")?.extract()?,
-            explicit,
             ecn: stated.getattr("ecn")?.extract()?,
         };
-        Ok(PythonHalf { object, rng, classes: CLASSES.get_or_try_init(py, || Classes::import(py))?, interests })
+        let header = own_header(object.bind(py))?;
+        let classes = CLASSES.get_or_try_init(py, || Classes::import(py))?;
+        let least: Option<String> = stated.getattr("least")?.extract()?;
+        let fold = match (&header, least) {
+            (Some((carried, _)), Some(field)) => {
+                let (first_bit, bits): (usize, usize) = carried.bind(py).call_method1("place_returned", (field,))?.extract()?;
+                Fold::Least(Place { first_bit, bits })
+            }
+            (Some(_), None) if folds(object.bind(py), classes)? => Fold::Own,
+            _ => Fold::Last,
+        };
+        Ok(PythonHalf { object, rng, classes, interests, header, fold })
     }
 
     /// Calls a handler and appends what it answers.
     fn call<'py>(&self, handler: &Bound<'py, PyString>, arguments: impl PyCallArgs<'py>, actions: &mut Actions) -> PyResult<()> {
         let answer = self.object.bind(handler.py()).call_method1(handler, arguments)?;
         for action in answer.try_iter()? {
-            actions.push(action_of(self.classes, &action?)?);
+            actions.push(self.action(&action?)?);
         }
         Ok(())
+    }
+
+    fn action(&self, action: &Bound<'_, PyAny>) -> PyResult<Action> {
+        if !action.get_type().is(&self.classes.set_header) {
+            return action_of(self.classes, action);
+        }
+        let Some((carried, _)) = &self.header else {
+            return Err(PyTypeError::new_err("SetHeader: the flow's packets have no header of their own (Interests.header)"));
+        };
+        let py = action.py();
+        let values = action.getattr(intern!(py, "values"))?;
+        let places: Vec<(usize, usize, u64)> = carried.bind(py).call_method1(intern!(py, "places"), (values,))?.extract()?;
+        Ok(Action::SetHeader { fields: places.into_iter().map(|(first_bit, bits, value)| (Place { first_bit, bits }, value)).collect() })
+    }
+
+    /// What came back of a packet's own header, as an object with its fields' names.
+    fn said<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((carried, _)) = self.header.as_ref().filter(|_| !bytes.is_empty()) else { return Ok(None) };
+        carried.bind(py).call_method1(intern!(py, "read"), (PyBytes::new(py, bytes),)).map(Some)
     }
 }
 
@@ -311,12 +381,16 @@ impl SenderAlgorithm for PythonHalf {
         self.interests
     }
 
+    fn header(&self) -> Option<OwnHeader> {
+        self.header.as_ref().map(|(_, header)| header.clone())
+    }
+
     fn on_start(&mut self, now: Nanos, actions: &mut Actions) -> Result<(), Fault> {
         tell!(self, "on_start", now, actions)
     }
 
     fn on_feedback(&mut self, now: Nanos, feedback: &Feedback, actions: &mut Actions) -> Result<(), Fault> {
-        tell!(self, "on_feedback", now, actions, |py, classes| classes.feedback(py, feedback)?)
+        tell!(self, "on_feedback", now, actions, |py, classes| classes.feedback(py, feedback, self.said(py, feedback.header)?)?)
     }
 
     fn on_leave(&mut self, now: Nanos, reporter: u32, actions: &mut Actions) -> Result<(), Fault> {
@@ -324,7 +398,7 @@ impl SenderAlgorithm for PythonHalf {
     }
 
     fn on_ack(&mut self, now: Nanos, ack: &Ack, actions: &mut Actions) -> Result<(), Fault> {
-        tell!(self, "on_ack", now, actions, |py, classes| classes.ack(py, ack)?)
+        tell!(self, "on_ack", now, actions, |py, classes| classes.ack(py, ack, self.said(py, ack.header)?)?)
     }
 
     fn on_loss(&mut self, now: Nanos, loss: &Loss, actions: &mut Actions) -> Result<(), Fault> {
@@ -339,6 +413,30 @@ impl SenderAlgorithm for PythonHalf {
 impl ReceiverAlgorithm for PythonHalf {
     fn interests(&self) -> Interests {
         self.interests
+    }
+
+    fn returned(&self) -> Option<Range<usize>> {
+        self.header.as_ref().map(|(_, header)| header.returned.clone())
+    }
+
+    fn fold(&mut self, kept: &mut Vec<u8>, new: &[u8]) -> Result<(), Fault> {
+        if kept.is_empty() || matches!(self.fold, Fold::Last) {
+            kept.clear();
+            kept.extend_from_slice(new);
+        } else if let Fold::Least(place) = self.fold {
+            if place.read(new) < place.read(kept) {
+                kept.clear();
+                kept.extend_from_slice(new);
+            }
+        } else if let Some((carried, _)) = &self.header {
+            *kept = Python::attach(|py| {
+                let (old, new) = (self.said(py, kept)?, self.said(py, new)?);
+                let folded = self.object.bind(py).call_method1(intern!(py, "fold"), (old, new))?;
+                carried.bind(py).call_method1(intern!(py, "write"), (folded,))?.extract::<Vec<u8>>()
+            })
+            .map_err(Fault::from)?;
+        }
+        Ok(())
     }
 
     fn on_start(&mut self, now: Nanos, actions: &mut Actions) -> Result<(), Fault> {

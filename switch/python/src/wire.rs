@@ -1,7 +1,6 @@
 //! The codecs of the ends of flows, for tests and tools: fields of `hosts/wire/formats.toml` by name. What is no packet parses as None.
 
 use fairlane_endpoint::wire::ccfb::{CongestionFeedback, Metric, Offset, StreamReport};
-use fairlane_endpoint::wire::rate::RateHeader;
 use fairlane_endpoint::wire::rtcp::{Alsf, Compound, LayerEntry, ReportBlock, SenderInfo};
 use fairlane_endpoint::wire::rtp::RtpHeader;
 use fairlane_endpoint::wire::{ntp, stamp::Stamp};
@@ -13,26 +12,37 @@ use crate::records::dict;
 
 type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
 
+/// header: what the packet's own header brings back, only beside arrived_ns.
 #[pyfunction]
-#[pyo3(signature = (sequence, history, arrived_ns=None, rate_bps=None, ecn=0))]
-fn emit_ack(py: Python<'_>, sequence: u64, history: u32, arrived_ns: Option<u64>, rate_bps: Option<u64>, ecn: u8) -> Bound<'_, PyBytes> {
-    let (bytes, length) = AckPacket { sequence, history, ecn, arrived: arrived_ns, rate_bps }.emit();
-    PyBytes::new(py, &bytes[..length])
+#[pyo3(signature = (sequence, history, arrived_ns=None, header=None, ecn=0))]
+fn emit_ack<'py>(
+    py: Python<'py>,
+    sequence: u64,
+    history: u32,
+    arrived_ns: Option<u64>,
+    header: Option<&[u8]>,
+    ecn: u8,
+) -> Bound<'py, PyBytes> {
+    let mut bytes = Vec::new();
+    AckPacket { sequence, history, ecn, arrived: arrived_ns, header: header.unwrap_or_default() }.emit(&mut bytes);
+    PyBytes::new(py, &bytes)
 }
 
 #[pyfunction]
 fn parse_ack<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
     let fields = |ack: AckPacket| {
-        Ok(dict!(py, sequence = ack.sequence, history = ack.history, ecn = ack.ecn, arrived_ns = ack.arrived, rate_bps = ack.rate_bps))
+        let header = PyBytes::new(py, ack.header);
+        Ok(dict!(py, sequence = ack.sequence, history = ack.history, ecn = ack.ecn, arrived_ns = ack.arrived, header = header))
     };
     AckPacket::parse(payload).map(fields).transpose()
 }
 
+/// header: what packets' own headers bring back.
 #[pyfunction]
-#[pyo3(signature = (*, highest_sequence, echo_ns, delay_us, receive_rate_bps, loss_event_rate, expected_packets, lost_packets, reporter))]
+#[pyo3(signature = (*, highest_sequence, echo_ns, delay_us, receive_rate_bps, loss_event_rate, expected_packets, lost_packets, reporter, header=None))]
 #[allow(clippy::too_many_arguments)]
-fn emit_report(
-    py: Python<'_>,
+fn emit_report<'py>(
+    py: Python<'py>,
     highest_sequence: u64,
     echo_ns: u64,
     delay_us: u32,
@@ -41,7 +51,8 @@ fn emit_report(
     expected_packets: u32,
     lost_packets: u32,
     reporter: u32,
-) -> Bound<'_, PyBytes> {
+    header: Option<&[u8]>,
+) -> Bound<'py, PyBytes> {
     let report = ReportPacket {
         highest_sequence,
         echoed: echo_ns,
@@ -51,6 +62,7 @@ fn emit_report(
         expected: expected_packets,
         lost: lost_packets,
         reporter,
+        header: header.unwrap_or_default(),
     };
     PyBytes::new(py, &report.emit())
 }
@@ -68,6 +80,7 @@ fn parse_report<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
             expected_packets = report.expected,
             lost_packets = report.lost,
             reporter = report.reporter,
+            header = PyBytes::new(py, report.header),
         ))
     };
     ReportPacket::parse(payload).map(fields).transpose()
@@ -90,28 +103,35 @@ fn parse_stamp<'py>(py: Python<'py>, payload: &[u8], media: bool) -> Parsed<'py>
     Stamp::parse(payload, media).map(fields).transpose()
 }
 
-/// rate: (rate_bps, rtt_us, None) of a rate header, (feedback, rtt_us, interval_us) of a congestion header.
+/// extension: all of a header extension, empty for none.
 #[pyfunction]
-#[pyo3(signature = (sequence, timestamp, ssrc, payload, rate=None))]
+#[pyo3(signature = (sequence, timestamp, ssrc, payload, extension=None))]
 fn emit_rtp<'py>(
     py: Python<'py>,
     sequence: u16,
     timestamp: u32,
     ssrc: u32,
     payload: &[u8],
-    rate: Option<(u64, u32, Option<u32>)>,
+    extension: Option<&[u8]>,
 ) -> Bound<'py, PyBytes> {
-    let rate = rate.map(|(rate_bps, rtt_us, interval_us)| RateHeader { rate_bps, rtt_us, interval_us });
-    let (bytes, length) = RtpHeader { sequence, timestamp, ssrc, rate }.emit();
-    PyBytes::new(py, &[&bytes[..length], payload].concat())
+    let extension = extension.unwrap_or_default();
+    let header = RtpHeader { sequence, timestamp, ssrc, extension };
+    PyBytes::new(py, &[&header.emit()[..], extension, payload].concat())
 }
 
 #[pyfunction]
 fn parse_rtp<'py>(py: Python<'py>, packet: &[u8]) -> Parsed<'py> {
     let fields = |(header, payload): (RtpHeader, &[u8])| {
         let payload = PyBytes::new(py, payload);
-        let rate = header.rate.map(|rate| (rate.rate_bps, rate.rtt_us, rate.interval_us));
-        Ok(dict!(py, sequence = header.sequence, timestamp = header.timestamp, ssrc = header.ssrc, rate = rate, payload = payload))
+        let extension = PyBytes::new(py, header.extension);
+        Ok(dict!(
+            py,
+            sequence = header.sequence,
+            timestamp = header.timestamp,
+            ssrc = header.ssrc,
+            extension = extension,
+            payload = payload
+        ))
     };
     RtpHeader::parse(packet).map(fields).transpose()
 }

@@ -21,7 +21,7 @@ fn layers(rates_bps: &[f64]) -> Vec<Layer> {
     GROUPS.iter().zip(rates_bps).map(|(&address, &rate_bps)| Layer { address, rate_bps }).collect()
 }
 
-type Heard = Arc<Mutex<Vec<(Nanos, Feedback)>>>;
+type Heard = Arc<Mutex<Vec<(Nanos, Feedback<'static>)>>>;
 
 /// Layers by a timetable, and what they are in the control packets.
 struct Timetable {
@@ -62,7 +62,7 @@ impl SenderAlgorithm for Timetable {
     }
 
     fn on_feedback(&mut self, now: Nanos, feedback: &Feedback, _: &mut Actions) -> Result<(), Fault> {
-        self.heard.lock().expect("one thread").push((now, *feedback));
+        self.heard.lock().expect("one thread").push((now, Feedback { header: &[], ..*feedback }));
         Ok(())
     }
 }

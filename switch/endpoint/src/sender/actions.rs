@@ -2,6 +2,7 @@
 
 use super::{rate_field, utilisation_field, RtpSender, State};
 use crate::algorithm::{Action, Fault, Layer};
+use crate::header::Quantity;
 use crate::pacer::Pacer;
 use crate::record::FlowRecord;
 use crate::stream::DataStream;
@@ -50,11 +51,20 @@ impl RtpSender {
                         stream.stamp(rtt_s).map_err(|fault| format!("flow {}: {fault}", self.spec.name))?;
                     }
                 }
+                Action::SetHeader { fields } => {
+                    for header in self.streams.iter_mut().filter_map(|stream| stream.header.as_mut()) {
+                        fields.iter().for_each(|&(place, value)| header.set(place, value));
+                    }
+                }
                 Action::SetLayers { layers } if self.spec.layered => self.set_layers(&layers, io)?,
                 other => return Err(self.fault(&format!("{other:?} is not for this RTP sender"))),
             }
         }
         self.actions = actions;
+        if self.has_header() {
+            let window = self.window.unwrap_or(0.0);
+            self.fill_header([(Quantity::RateBps, rate_field(self.rate_bps())), (Quantity::WindowPackets, window as u64)]);
+        }
         Ok(())
     }
 
@@ -103,8 +113,8 @@ impl RtpSender {
             }
             if index == self.streams.len() {
                 let ssrc = self.spec.ssrc.wrapping_add(index as u32);
-                let ecn = self.algorithm.interests().ecn;
-                self.streams.push(DataStream::new(address, ssrc, self.spec.packet_bytes, ecn, &mut self.rng));
+                let (ecn, header) = (self.algorithm.interests().ecn, self.streams[0].header.clone());
+                self.streams.push(DataStream::new(address, ssrc, self.spec.packet_bytes, ecn, header, &mut self.rng));
             }
             self.streams[index].to = address;
             if rate_bps > 0.0 {

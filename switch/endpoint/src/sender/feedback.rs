@@ -2,9 +2,10 @@
 
 use super::{RtpSender, State};
 use crate::acks::AckPacket;
-use crate::algorithm::{Ack, Explicit, Fault, Feedback, Loss, NoteValue};
+use crate::algorithm::{Ack, Fault, Feedback, Loss, NoteValue};
 use crate::application::Backlog;
 use crate::ccfb::number_of;
+use crate::header::Quantity;
 use crate::record::FlowRecord;
 use crate::report::ReportPacket;
 use crate::statistics::{loss_between, loss_of_layers};
@@ -29,15 +30,19 @@ impl RtpSender {
             return Ok(());
         };
         self.feedback_received += 1;
-        if matches!(self.explicit, Explicit::Rate | Explicit::Feedback) {
-            let micros = |time_s: f64| (time_s * 1e6).round_ties_even() as u32;
-            let rtt_us = self.acks.as_ref().map_or(0, |acks| micros(acks.path().srtt_s));
-            let interval_us = micros(8.0 * f64::from(self.spec.packet_bytes) / self.rate_bps());
-            self.streams.iter_mut().for_each(|stream| stream.ask_routers(self.explicit, rtt_us, interval_us));
-        }
+        self.fill_path(self.acks.as_ref().map_or(0.0, |acks| acks.path().srtt_s));
         self.on_ack(loss, ack, io)?;
         self.fill_window(io);
         Ok(())
+    }
+
+    /// What feedback said of the path goes into the flow's own header. `rtt_s`: 0 where it is not known.
+    fn fill_path(&mut self, rtt_s: f64) {
+        if self.has_header() {
+            let micros = |time_s: f64| (time_s * 1e6).round_ties_even() as u64;
+            let interval_us = micros(8.0 * f64::from(self.spec.packet_bytes) / self.rate_bps());
+            self.fill_header([(Quantity::RttUs, micros(rtt_s)), (Quantity::IntervalUs, interval_us)]);
+        }
     }
 
     /// Losses that an acknowledgement revealed, and what it says itself.
@@ -92,6 +97,9 @@ impl RtpSender {
     fn on_report(&mut self, report: &ReportPacket, io: &mut Io) -> Result<(), Fault> {
         self.feedback_received += 1;
         let feedback = report.feedback(io.now);
+        if self.acks.is_none() {
+            self.fill_path(feedback.rtt_s.unwrap_or(0.0));
+        }
         self.log.push((
             io.now,
             FlowRecord::Report {

@@ -2,7 +2,6 @@
 
 pub mod ccfb;
 pub mod ntp;
-pub mod rate;
 pub mod rtcp;
 pub mod rtp;
 pub mod stamp;
