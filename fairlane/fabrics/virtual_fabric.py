@@ -265,9 +265,7 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
-def add_flow(
-    network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers, port_offset: int = 0
-) -> None:
+def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers, port_offset: int = 0) -> None:
     """ValueError when the network refuses it. seed: of the flow's own random numbers. port_offset: even, of
     its UDP or TCP ports, where its hosts have had a flow before. Refusal: as of `Headers.of`."""
     settings = flow.settings
