@@ -321,7 +321,7 @@ class _Ack(TypedDict):
     history: int
     ecn: int
     arrived_ns: int | None
-    rate_bps: int | None
+    header: bytes
 
 class _Report(TypedDict):
     highest_sequence: int
@@ -332,6 +332,7 @@ class _Report(TypedDict):
     expected_packets: int
     lost_packets: int
     reporter: int
+    header: bytes
 
 class _Stamp(TypedDict):
     sent_ns: int
@@ -343,7 +344,7 @@ class _Rtp(TypedDict):
     sequence: int
     timestamp: int
     ssrc: int
-    rate: tuple[int, int, int | None] | None
+    extension: bytes
     payload: bytes
 
 # ntp, rtp_timestamp, packet_count, octet_count
@@ -370,7 +371,7 @@ class _Ccfb(TypedDict):
     streams: list[_Reported]
     timestamp: int
 
-def emit_ack(sequence: int, history: int, arrived_ns: int | None = None, rate_bps: int | None = None, ecn: int = 0) -> bytes: ...
+def emit_ack(sequence: int, history: int, arrived_ns: int | None = None, header: bytes | None = None, ecn: int = 0) -> bytes: ...
 def parse_ack(payload: bytes) -> _Ack | None: ...
 def emit_report(
     *,
@@ -382,11 +383,12 @@ def emit_report(
     expected_packets: int,
     lost_packets: int,
     reporter: int,
+    header: bytes | None = None,
 ) -> bytes: ...
 def parse_report(payload: bytes) -> _Report | None: ...
 def emit_stamp(sent_ns: int, sequence: int, rtt_us: int | None = None, produced_ns: int | None = None) -> bytes: ...
 def parse_stamp(payload: bytes, media: bool = False) -> _Stamp | None: ...
-def emit_rtp(sequence: int, timestamp: int, ssrc: int, payload: bytes, rate: tuple[int, int, int | None] | None = None) -> bytes: ...
+def emit_rtp(sequence: int, timestamp: int, ssrc: int, payload: bytes, extension: bytes | None = None) -> bytes: ...
 def parse_rtp(packet: bytes) -> _Rtp | None: ...
 def emit_rtcp(
     ssrc: int,
