@@ -39,6 +39,7 @@ from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.terminal import console, say, shown
+from fairlane.topologies.model import queues
 
 if TYPE_CHECKING:
     from fairlane.capacity import Capacity
@@ -187,7 +188,7 @@ def suite(
     queue: Annotated[
         str | None,
         typer.Option(
-            help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(ad_hoc.QUEUES), show_default=False
+            help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(queues()), show_default=False
         ),
     ] = None,
     program: Annotated[

@@ -14,6 +14,9 @@ import typer
 from fairlane import ad_hoc
 from fairlane.errors import Refusal
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
+from fairlane.inputs.schema import either
+from fairlane.schemes import registry
+from fairlane.topologies.model import queues
 
 TargetOption = Annotated[
     Literal["auto", "embedded", "bmv2"],
@@ -112,13 +115,13 @@ class AdHoc:
     flow: Annotated[list[str] | None, _option("Flows: KIND, KIND:COUNT or KIND:COUNT@START, such as rap:2@5s. Repeatable.", _AD_HOC)] = None
     bottleneck: Annotated[str | None, _option("Rate of the bottleneck. Default: 10mbit.", _AD_HOC)] = None
     rtt: Annotated[str | None, _option("Round trip without queues. Default: 64ms.", _AD_HOC)] = None
-    queue: Annotated[
-        str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(ad_hoc.QUEUES))
-    ] = None
+    queue: Annotated[str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(queues()))] = (
+        None
+    )
     ecn: Annotated[
         bool | None,
         _option(
-            "The queue marks instead of dropping, and TCP, NADA and SCReAM answer to marks (ECN, RFC 3168); with --queue red, codel, pie, pi2, dualpi2 or step.",
+            f"The queue marks instead of dropping, and TCP, NADA and SCReAM answer to marks (ECN, RFC 3168); with --queue {either(registry.names(marking=True))}.",
             _AD_HOC,
             "--ecn",
         ),

@@ -1,7 +1,7 @@
 """The record of BMv2's ports, which the embedded switch writes itself (`--stats`): the same columns, as far as BMv2 provides them.
 
 Bytes and packets come from the kernel's counters of the port's interface. The queue is the register in which the P4 program
-keeps it for RED (`p4src/red.p4`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
+keeps it for RED (`p4src/schemes/red/red.p4`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
 full queue drops, so there are no columns of drops; the program itself counts RED's drops, and the controller reads these counters.
 """
 

@@ -126,8 +126,7 @@ def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any,
     with tempfile.TemporaryDirectory(prefix="fairlane-check-") as folder:
         try:
             experiment = _with_programs(experiment, study.files)
-            source = probes.source(experiment.settings.control.program)
-            _, p4info = targets.compiler().compile(source, Path(folder), experiment.defines)
+            _, p4info = targets.compiled(experiment, targets.compiler(), Path(folder))
             control_plane.check_program(experiment, p4info)
         except Refusal as error:
             raise control_plane.located(error, study.document, [name for name, _ in study.files.programs]) from error
@@ -203,14 +202,15 @@ class _OneTranslation:
     def why(self) -> str:
         return self.compiler.why
 
-    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> tuple[Path, Path]:
         if not (probes.is_own(source) or source.is_relative_to(_folder().name)):
-            return self.compiler.compile(source, folder, defines)
-        kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines])[:16]}"
+            return self.compiler.compile(source, folder, defines, include)
+        choice = [path.read_text() for place in include for path in sorted(place.glob("*.p4"))]
+        kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines, choice])[:16]}"
         found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"
         if not all(path.is_file() for path in found):
             kept.mkdir(exist_ok=True)
-            self.compiler.compile(source, kept, defines)
+            self.compiler.compile(source, kept, defines, include)
         return found
 
 
