@@ -100,12 +100,13 @@ class Output:
 
 @dataclass(frozen=True)
 class UserFiles:
-    """P4 programs and algorithms of the user's own."""
+    """P4 programs, algorithms and schemes of the user's own."""
 
     program: Annotated[
         list[Path] | None, _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json. Repeatable.")
     ] = None
     algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
+    scheme: Annotated[list[Path] | None, _option("FOLDER with a queue management of your own for --queue. Repeatable.")] = None
 
 
 @dataclass(frozen=True)

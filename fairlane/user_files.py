@@ -1,4 +1,4 @@
-"""A user's own files in a run: algorithms of any Python file, and P4 programs, whole or in files that replace those of the same name in `p4src`."""
+"""A user's own files in a run: algorithms of any Python file, schemes of any folder, and P4 programs, whole or in files that replace those of the same name in `p4src`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fairlane.hosts import own_algorithms
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
 from fairlane.schemes import chosen, registry
+from fairlane.schemes.base import Scheme
 
 KEPT = "files"
 """Of a folder of results, the part that has the user's own files."""
@@ -39,6 +40,30 @@ def use_algorithm(path: str | Path) -> list[str]:
     if str(Path(path).resolve()) not in listed:
         os.environ[own_algorithms.FILES_VARIABLE] = os.pathsep.join([*listed, str(Path(path).resolve())])
     return found
+
+
+def use_scheme(path: str | Path) -> str:
+    """The name of the scheme of a folder anywhere, which links may have from now on; processes that runs start know it too. Refusal names the fault of
+    the folder."""
+    try:
+        found = registry.load(path)
+    except (ValueError, OSError) as error:
+        raise Refusal(f"--scheme {path}: {error}") from error
+    except Exception as error:  # any exception that the file raises while it is read
+        raise Refusal(f"--scheme {path}: {registry.DESCRIPTION} cannot be read: {type(error).__name__}: {error}") from error
+    listed, folder = registry.listed(), str(Path(path).resolve())
+    if folder not in listed and not registry.is_own(found):
+        os.environ[registry.FOLDERS_VARIABLE] = os.pathsep.join([*listed, folder])
+    return found.name
+
+
+def scheme_files(scheme: Scheme) -> dict[str, str]:
+    """The files of a scheme's folder, by name."""
+    found = sorted(path for path in scheme.folder.iterdir() if path.suffix in (".py", ".p4", ".stf", ".md") and path.is_file())
+    try:
+        return {path.name: path.read_text(encoding="utf-8") for path in found}
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal(f"{scheme.folder}: cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -100,6 +125,9 @@ def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
     for experiment in experiments:
         for path in own_algorithm_files(flow.kind for flow in experiment.flows):
             found[f"{KEPT}/{path.name}"] = path.read_text(encoding="utf-8")
+        for scheme in experiment.schemes:
+            if not registry.is_own(scheme):
+                found |= {f"{KEPT}/schemes/{scheme.name}/{name}": text for name, text in scheme_files(scheme).items()}
         program = own_program(experiment.settings.control.program)
         if program is not None and program.digest not in programs:
             programs[program.digest] = place = numbered_place(len(programs))

@@ -87,7 +87,7 @@ def test_every_topology_has_the_round_trip(topology: str, switches: int | None, 
         (Options(("my-rate",)), "(a kind of your own: --algorithm FILE.py, docs/own-algorithm.md)"),
         (
             Options(("als",), queue="ared"),
-            "--queue ared: must be red, codel, pie, pi2, dualpi2, step or droptail; for a queue management of your own, write 'red'",
+            "--queue ared: must be red, codel, pie, pi2, dualpi2, step or droptail; for a queue management of your own, give its folder with --scheme FOLDER",
         ),
         (Options(("als",), bottleneck="0mbit"), "--bottleneck 0mbit: must be positive, as in 10mbit"),
         (Options(("als",), rtt="64"), "--rtt 64: no unit; write 64ms or 64s"),

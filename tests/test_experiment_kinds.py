@@ -279,7 +279,7 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
     [
         (
             'queue = "ared"',
-            "queue: expected one of 'red', 'codel', 'pie', 'pi2', 'dualpi2', 'step', 'droptail', got 'ared'; for a queue management of your own, write 'red'",
+            "queue: expected one of 'red', 'codel', 'pie', 'pi2', 'dualpi2', 'step', 'droptail', got 'ared'; for a queue management of your own, give its folder with --scheme FOLDER",
         ),
         ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
         ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),

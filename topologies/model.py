@@ -14,7 +14,7 @@ from fairlane.schemes import registry
 from fairlane.schemes.base import MAX_DELAY_S, Average, Parameters, Scheduler
 from fairlane.topologies.trace import Trace
 
-WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
+WAY_TO_AN_OWN_AQM = "; for a queue management of your own, give its folder with --scheme FOLDER (docs/own-scheme.md)"
 
 
 def queues() -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from fairlane.errors import ProgramRefused, Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.hosts.algorithms.base import Explicit
 from fairlane.inputs.located_toml import Document
+from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
@@ -68,9 +69,10 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
 
 
 def check_program(experiment: Experiment, p4info: Path) -> None:
-    """ProgramRefused names everything that an experiment's program lacks, unless it is Fairlane's own."""
+    """ProgramRefused names everything that an experiment's program lacks, unless it and its schemes are Fairlane's own."""
     control = experiment.settings.control
-    if probes.is_own(probes.source(control.program)):
+    own_schemes = [scheme for scheme in experiment.schemes if not registry.is_own(scheme)]
+    if probes.is_own(probes.source(control.program)) and not own_schemes:
         return
     config = configuration(
         experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info
@@ -81,6 +83,11 @@ def check_program(experiment: Experiment, p4info: Path) -> None:
         als_later={change.switch for change, _, _ in experiment.changes if change.als},
         joins=any(flow.receivers for flow in experiment.flows),
     )
+    if lacking and probes.is_own(probes.source(control.program)):
+        raise ProgramRefused(
+            f"{', '.join(str(scheme.folder) for scheme in own_schemes)}: the P4 file lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} that "
+            f"{registry.DESCRIPTION} fills or reads:\n  " + "\n  ".join(lacking) + "\nGive both files the same names (docs/own-scheme.md)."
+        )
     if lacking:
         raise ProgramRefused(
             f"{control.program} lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} of als.p4, which the controller fills or "

@@ -230,7 +230,9 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
     others = {
         name.removeprefix("drop_"): Steps(times, rows[name].astype(float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
         for name in rows
-        if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and str(port.link.queue) in drops)
+        if name.startswith("drop_")
+        and name != "drop_ingress"
+        and not (name == "drop_egress" and drops and not port.link.aqm.scheme.standing)
     }
     begun = (rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]).astype(float)
     return LinkRecord(

@@ -27,15 +27,21 @@ DROPTAIL = "droptail"
 
 SCHEMES: dict[str, Scheme] = {}
 """By name, in the order of lists."""
+_read: dict[str, bytes] = {}
+"""The descriptions that they were read from."""
 
 
 def load(folder: Path | str) -> Scheme:
-    """The scheme of a folder, added to `SCHEMES`; one of a user's own that was loaded before is read again. ValueError names the folder and what is
+    """The scheme of a folder, added to `SCHEMES`; one of a user's own whose description has changed since is read again. ValueError names the folder and what is
     wrong with it; what its `scheme.py` itself raises passes through."""
     folder = Path(folder).resolve()
     description = folder / DESCRIPTION
     if not description.is_file():
         raise ValueError(f"{folder}: no scheme: a scheme's folder has a file {DESCRIPTION} (docs/own-scheme.md)")
+    text = description.read_bytes()
+    for before in SCHEMES.values():
+        if before.folder.resolve() == folder and before.file.is_file() and _read.get(before.name) == text:
+            return before
     if folder.parent == FOLDER:
         module = importlib.import_module(f"fairlane.p4src.schemes.{folder.name}.scheme")
     else:
@@ -53,7 +59,7 @@ def load(folder: Path | str) -> Scheme:
         raise ValueError(f"{description}: a scheme called {scheme.name!r} comes with Fairlane: give yours another name")
     if not scheme.file.is_file():
         raise ValueError(f"{folder}: no P4 file {scheme.file.name}, which a scheme called {scheme.name!r} has")
-    SCHEMES[scheme.name] = scheme
+    SCHEMES[scheme.name], _read[scheme.name] = scheme, text
     ordered = sorted(SCHEMES.values(), key=lambda one: (not is_own(one), one.order, one.name))
     SCHEMES.clear()
     SCHEMES.update((one.name, one) for one in ordered)
