@@ -229,3 +229,42 @@ def test_names_that_cannot_be_are_refused(tmp_path: Path, name: str, said: str) 
     with pytest.raises(Refusal) as refused:
         skeleton_scheme.scheme(name, tmp_path)
     assert said in str(refused.value) and sorted(tmp_path.iterdir()) == [tmp_path / "there"]
+
+
+@needs_module
+def test_the_change_of_the_page_is_one_that_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/own-scheme.md, "Change it": what the page shows is what this puts into the files."""
+    page = (probes.ROOT / "docs" / "own-scheme.md").read_text()
+    skeleton_scheme.scheme("my-queue", tmp_path)
+    folder = tmp_path / "my-queue"
+    changes = (
+        ("my-queue.p4", "if ((bit<64>)draw < likely) {", "if ((bit<64>)draw < likely || standard_metadata.deq_timedelta > longest) {"),
+        ("my-queue.p4", "bool ecn = false;", "bool ecn = false;\n    bit<32> longest = 0;  // microseconds"),
+        ("my-queue.p4", "bit<64> chance, bit<1> marking", "bit<64> chance, bit<32> longest_us, bit<1> marking"),
+        ("my-queue.p4", "likely = chance;", "likely = chance;\n        longest = longest_us;"),
+        ("my-queue.stf", "chance:0x100000000, ", "chance:0x100000000, longest_us:1000000, "),
+        ("scheme.py", "    ecn: bool = False", '    longest_s: float = parameter(0.05, 0.001, 10, "s")\n    ecn: bool = False'),
+        ("scheme.py", "2**32), ", '2**32), "longest_us": microseconds(self.longest_s), '),
+        ("scheme.py", "Scheme, parameter", "Scheme, microseconds, parameter"),
+    )
+    for file, before, after in changes:
+        edited(folder, file, before, after)
+    shown = (
+        "likely || standard_metadata.deq_timedelta > longest) {",
+        "bit<32> longest = 0;  // microseconds",
+        "bit<64> chance, bit<32> longest_us, bit<1> marking",
+        "longest = longest_us;",
+        "`longest_us:1000000`",
+        'longest_s: float = parameter(0.05, 0.001, 10, "s")',
+        '"longest_us": microseconds(self.longest_s),',
+        "`microseconds` comes from `fairlane.schemes.base`",
+    )
+    assert all(text in page for text in shown)
+    monkeypatch.chdir(tmp_path)
+    p4src = probes.PACKAGE / "p4src"
+    options = ["-D", "CHOSEN", "-I", "my-queue", "-I", str(p4src), str(p4src / "als.p4"), "my-queue/my-queue.stf"]
+    tested = fairlane_(tmp_path, "stf", *options)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    registry.SCHEMES.pop("my-queue")
+    result = fairlane.run("dumbbell", ["tcp-sack:4"], queue="my-queue", schemes=[folder], duration_s=5.0)
+    assert result.bottleneck["drops"]["my_queue"] > 0
