@@ -63,7 +63,7 @@ class Control:
     switches limit a connection that keeps sending more than its share (docs/flow-protection.md). source_guard: they believe a source address
     only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
-    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
+    own link. plain_switches: they forward and manage queues, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
     no explicit feedback to data packets. rcp, xcp, abc: of every port, where a flow asks for it."""
 
     program: str = "p4src/als.p4"

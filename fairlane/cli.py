@@ -38,6 +38,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT, Target
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
+from fairlane.schemes.registry import default_marking
 from fairlane.terminal import console, say, shown
 from fairlane.topologies.model import queues
 
@@ -201,7 +202,8 @@ def suite(
     ecn: Annotated[
         bool,
         typer.Option(
-            "--ecn", help="The tested flows have ECN, and the queues mark; CoDel where the case has drop-tail and --queue is left out."
+            "--ecn",
+            help=f"The tested flows have ECN, and the queues mark; {default_marking()} where the case has drop-tail and --queue is left out.",
         ),
     ] = False,
     loss: Annotated[

@@ -20,6 +20,7 @@ from fairlane.inputs import located_toml
 from fairlane.schemes import chosen, registry
 from fairlane.schemes.base import PLACES
 from fairlane.topologies.model import Link
+from tools.site import schemes
 
 needs_module = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 AFD = probes.ROOT / "docs" / "examples" / "afd"
@@ -89,6 +90,21 @@ def test_what_a_scheme_fills_and_reads_is_in_its_program(name: str, tmp_path: Pa
         p4info.counter_id(counter)
 
 
+@pytest.mark.parametrize("folder", [*(scheme.folder for scheme in registry.SCHEMES.values()), AFD], ids=lambda folder: folder.name)
+def test_a_scheme_passes_its_packet_test(folder: Path) -> None:
+    program = probes.program("fairlane-stf")
+    if program is None:
+        pytest.skip("fairlane-stf is not built (make build)")
+    p4src = probes.PACKAGE / "p4src"
+    command = [program, "-D", "CHOSEN", "-I", folder, "-I", p4src, p4src / "als.p4", folder / f"{folder.name}.stf"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_table_of_schemes_is_the_one_that_the_descriptions_give() -> None:
+    assert schemes.PAGE.read_text(encoding="utf-8") == schemes.page(), "python -m tools.site.schemes"
+
+
 @needs_module
 def test_links_of_one_run_have_different_schemes(tmp_path: Path) -> None:
     (tmp_path / "mixed.toml").write_text(MIXED)
@@ -110,6 +126,7 @@ def records(folder: Path) -> dict[str, bytes]:
 
 
 @needs_module
+@pytest.mark.timeout(300)
 def test_a_new_scheme_runs_as_it_is_and_again_from_its_results(tmp_path: Path) -> None:
     made = fairlane_(tmp_path, "new", "scheme", "my-queue")
     assert made.returncode == 0, made.stderr
@@ -130,6 +147,7 @@ def test_a_new_scheme_runs_as_it_is_and_again_from_its_results(tmp_path: Path) -
 
 
 @needs_module
+@pytest.mark.timeout(300)
 def test_a_study_with_a_scheme_is_done_again_in_its_folder(tmp_path: Path) -> None:
     skeleton_scheme.scheme("my-queue", tmp_path)
     shutil.copy(probes.ROOT / "docs" / "examples" / "own-queue-study.toml", tmp_path)

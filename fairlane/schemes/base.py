@@ -7,6 +7,7 @@ together from `Scheme.controls`.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import sys
 import typing
@@ -121,7 +122,7 @@ class Parameters:
             if "low" in limits and value is not None and not limits["low"] <= value <= limits["high"]:
                 unit = f" {limits['unit']}" if limits["unit"] else ""
                 given = unit if limits["unit"] in ("s", "packets", "bytes") else ""
-                raise ValueError(f"{field.name}: from {number(limits['low'])} to {number(limits['high'])}{unit}, got {value:g}{given}")
+                raise ValueError(f"{field.name}: {range_text(limits)}, got {value:g}{given}")
 
     @property
     def marks(self) -> bool:
@@ -152,8 +153,18 @@ class Parameters:
         raise NotImplementedError
 
 
+def range_text(limits: Mapping[str, Any]) -> str:
+    """Of a field's metadata: "from 0.001 to 1 s"; "" where it has no range."""
+    if "low" not in limits:
+        return ""
+    end = "" if limits["high"] == math.inf else f" to {number(limits['high'])}"
+    return f"from {number(limits['low'])}{end}" + (f" {limits['unit']}" if limits["unit"] else "")
+
+
 def number(value: float) -> str:
     """As people write it: 1e-5, 0.001, 1000."""
+    if isinstance(value, int):
+        return str(value)
     return re.sub(r"e([+-])0*", lambda found: f"e{found[1].replace('+', '')}", f"{value:g}")
 
 
@@ -173,10 +184,11 @@ class Scheme:
     """The description of a scheme.
 
     name: of its folder, of its P4 file, of its table in experiments' files, and of --queue. title: as messages call it. parameters: its class.
-    controls: by place (`PLACES`), a control of its P4 file and the name of its instance, as in "PieArrival pie"; the instance's name is part of
+    controls: by place (`PLACES`), a control of its P4 file and the name of its instance, as in "MyArrival mine"; the instance's name is part of
     the full names of its tables and counters. settings: the class of `Parameters.of_port`. needs: schemes that a program of a user's own, which
     chooses by macros, must choose as well. order: its place in lists, before names. standing: whether every program has it, and every record its
     columns; of_every_port: of a standing scheme, entries of each port at a rate (bit/s), whether its link has the scheme or not.
+    queue_register: of a standing scheme, the register with each port's waiting packets, which is read of switches that do not report them.
     """
 
     name: str
@@ -188,6 +200,7 @@ class Scheme:
     needs: tuple[str, ...] = ()
     order: int = 100
     standing: bool = False
+    queue_register: str = ""
     of_every_port: Callable[[float], Iterable[Entry]] = lambda rate_bps: ()
 
     def __post_init__(self) -> None:
@@ -201,7 +214,7 @@ class Scheme:
             if place not in PLACES:
                 raise ValueError(f"controls: no place {place!r}; there are {', '.join(PLACES)}")
             if not re.fullmatch(r"[A-Za-z_]\w* [A-Za-z_]\w*", control):
-                raise ValueError(f"controls: {place}: write a control and its instance, as in 'PieArrival pie', got {control!r}")
+                raise ValueError(f"controls: {place}: write a control and its instance, as in 'MyArrival mine', got {control!r}")
         for counter in self.counters:
             if not re.fullmatch(r"[a-z][a-z0-9_]*", counter.column):
                 raise ValueError(f"counters: column {counter.column!r}: use lower-case letters, digits and '_'")

@@ -81,6 +81,11 @@ def names(marking: bool = False) -> list[str]:
     return [name for name, scheme in SCHEMES.items() if scheme.can_mark or not marking]
 
 
+def default_marking() -> str:
+    """The one that marks where nobody chose: the first in the order of lists that can, and is not in every program anyway."""
+    return next(name for name, scheme in SCHEMES.items() if scheme.can_mark and not scheme.standing)
+
+
 def parameters() -> Mapping[str, type[Parameters]]:
     """The class of each scheme's parameters, by name."""
     return {name: scheme.parameters for name, scheme in SCHEMES.items()}

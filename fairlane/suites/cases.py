@@ -25,11 +25,12 @@ from fairlane.inputs.located_toml import Document
 from fairlane.results import frames, rtp_log, series
 from fairlane.results.frames import Frame
 from fairlane.results.series import Series
+from fairlane.schemes import registry
 from fairlane.schemes.registry import SCHEMES
 from fairlane.suites import media
 
 FOLDER = Path(__file__).parent
-ECN_QUEUE = "codel"
+ECN_QUEUE = registry.default_marking()
 """What marks where ECN is asked for and neither case nor caller name a queue."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fairlane.schemes.base import MAX_DELAY_S, Counter, Entry, Parameters, Scheme, microseconds
+from fairlane.schemes.base import MAX_DELAY_S, Counter, Entry, Parameters, Scheme, microseconds, parameter
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Codel(Parameters):
     [RFC 8289 sec 4.2]. ecn: packets of an ECN-capable transport are marked instead of dropped.
     """
 
-    target_s: float = 0.005
-    interval_s: float = 0.1
+    target_s: float = parameter(0.005, 1e-6, MAX_DELAY_S, "s")
+    interval_s: float = parameter(0.1, 1e-6, MAX_DELAY_S, "s")
     ecn: bool = False
 
     def __post_init__(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 
-from fairlane.schemes.base import Average, Counter, Entry, Parameters, Scheme
+from fairlane.schemes.base import Average, Counter, Entry, Parameters, Scheme, parameter
 
 PACKET_SCALE = 1 << 20
 UNIT_SCALE = 1 << 32
@@ -28,17 +29,18 @@ class Red(Parameters):
     the minimum, as Floyd advises, and their paper's weight.
     """
 
-    minimum: float = 0.25
-    maximum: float = 0.75
-    max_p: float = 0.1
-    weight: float = 0.002
-    mean_packet_bytes: int = 1000
+    minimum: float = parameter(0.25, 0, 1)
+    maximum: float = parameter(0.75, 0, 1)
+    max_p: float = parameter(0.1, 0, 1)
+    weight: float = parameter(0.002, 0, 1)
+    mean_packet_bytes: int = parameter(1000, 1, math.inf, "bytes")
     ecn: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.minimum < self.maximum <= 1:
             raise ValueError(f"minimum: RED needs 0 <= minimum < maximum <= 1, got {self.minimum} and {self.maximum}")
         _check(self.max_p, self.weight, self.mean_packet_bytes)
+        super().__post_init__()
 
     @property
     def macros(self) -> tuple[str, ...]:
@@ -150,5 +152,6 @@ SCHEME = Scheme(
     settings=RedOfPort,
     order=1,
     standing=True,
+    queue_register="red_queue",
     of_every_port=_link,
 )
