@@ -17,6 +17,7 @@ from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.inputs import located_toml
+from fairlane.live import restore
 from fairlane.schemes import chosen, registry
 from fairlane.schemes.base import PLACES
 from fairlane.topologies.model import Link
@@ -144,6 +145,10 @@ def test_a_new_scheme_runs_as_it_is_and_again_from_its_results(tmp_path: Path) -
     assert again.returncode == 0, again.stderr
     assert records(tmp_path / "again") == records(tmp_path / "out")
     assert str(tmp_path) not in (tmp_path / "out" / "raw" / "als.json").read_text()
+    # `fairlane view` shows the results, and runs nothing that they hold.
+    written = json.loads((tmp_path / "out" / "experiment.json").read_text())
+    assert written["topology"]["links"][0]["queue"] == "my-queue"
+    assert restore.experiment_of(written).topology.links[0].queue == "droptail" and "my-queue" not in registry.SCHEMES
 
 
 @needs_module

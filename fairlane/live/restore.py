@@ -10,7 +10,7 @@ from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
 from fairlane.schemes import registry
 from fairlane.topologies import trace
-from fairlane.topologies.model import Link, Node, Topology
+from fairlane.topologies.model import Link, Node, Topology, queues
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,12 @@ def _link(given: dict[str, Any]) -> Link:
     traces = {key: _trace(given.get(key)) for key in trace.KEYS}
     known = registry.parameters()
     schemes = tuple(make(**values) for key, make in known.items() if (values := given.get(key)) is not None)
-    others = {key: value for key, value in given.items() if key not in known}
+    fields = {field.name for field in dataclasses.fields(Link)}
+    # A scheme of a user's own: its description is not loaded, because results that somebody sent must not run code.
+    own = {key for key, value in given.items() if key not in fields and (value is None or key == given["queue"])}
+    others = {key: value for key, value in given.items() if key not in known and key not in own}
+    if given["queue"] not in queues():
+        others["queue"] = registry.DROPTAIL
     return Link(**{**others, "ends": tuple(given["ends"]), "schemes": schemes, **traces})
 
 
