@@ -16,20 +16,24 @@ from fairlane.controller.config import Port
 from fairlane.controller.core import port_entries
 from fairlane.controller.protection import limits
 from fairlane.controller.rcp import Rcp
-from fairlane.controller.red import Red
 from fairlane.controller.xcp import Xcp
 from fairlane.native import emit_rtcp
-from fairlane.topologies.model import Codel, Dualpi2, Pi2, Pie, Step
+from fairlane.schemes import registry
 
 IN_PORT, OUT_PORT = 1, 2
 RATE_BPS = 100_000_000
-RED = Red(minimum_packets=500, maximum_packets=1500)
-"""Thresholds that the benchmark's queues stay below: what is measured is the work, and a drop is none."""
 ROUTES = 16
 SNAP_LENGTH = 65535
+_QUEUE_PACKETS = 2000
+"""So many that the benchmark's queues stay below RED's thresholds: what is measured is the work, and a drop is none."""
 PORT = Port(
-    OUT_PORT, RATE_BPS, RED, Codel(), Pie(), Pi2(), Dualpi2(), Step(), Rcp(), Xcp(), Abc()
-)  # fmt: skip
+    OUT_PORT,
+    RATE_BPS,
+    tuple(scheme.parameters().of_port(_QUEUE_PACKETS) for scheme in registry.SCHEMES.values()),
+    Rcp(),
+    Xcp(),
+    Abc(),
+)
 """With all that the program may be compiled with."""
 RATE_EXTENSIONS = {"rate": bytes.fromhex("52430003") + b"\xff" * 8, "congestion": bytes.fromhex("58430004") + b"\xff" * 8}
 """RTP header extensions up to their round trips (docs/wire-formats.md)."""

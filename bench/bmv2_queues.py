@@ -34,15 +34,15 @@ def gain(per_second: float) -> int:
     return round(per_second * UNIT / 1e6)
 
 
-# Macros of als.p4; entries for port 2, table, action, arguments; counters of drops and of marks. Values as of Fairlane's defaults.
+# Schemes beside RED; entries for port 2, table, action, arguments; counters of drops and of marks. Values as of Fairlane's defaults.
 SCHEMES: dict[str, tuple[list[str], list[tuple[str, str, list[int]]], list[str], list[str]]] = {
     "droptail": ([], [], [], []),
-    "codel": (["CODEL"], [("AlsEgress.codel.codel_parameters", "AlsEgress.codel.set_codel", [5000, 100_000, 0])], ["AlsEgress.codel.drops"], []),
+    "codel": (["codel"], [("AlsEgress.codel.codel_parameters", "AlsEgress.codel.set_codel", [5000, 100_000, 0])], ["AlsEgress.codel.drops"], []),
     "codel, marks": (
-        ["CODEL"], [("AlsEgress.codel.codel_parameters", "AlsEgress.codel.set_codel", [5000, 100_000, 1])], ["AlsEgress.codel.drops"], ["AlsEgress.codel.marks"]
+        ["codel"], [("AlsEgress.codel.codel_parameters", "AlsEgress.codel.set_codel", [5000, 100_000, 1])], ["AlsEgress.codel.drops"], ["AlsEgress.codel.marks"]
     ),
     "pie": (
-        ["PIE"],
+        ["pie"],
         [
             ("AlsIngress.pie.pie_parameters", "AlsIngress.pie.set_decision", [15_000, 0]),
             ("AlsEgress.pie.pie_parameters", "AlsEgress.pie.set_pie", [15_000, 15_000, gain(0.125), gain(1.25), 150_000, 0]),
@@ -51,7 +51,7 @@ SCHEMES: dict[str, tuple[list[str], list[tuple[str, str, list[int]]], list[str],
         [],
     ),
     "pi2": (
-        ["PI2"],
+        ["pi2"],
         [
             ("AlsIngress.pi2.pi2_parameters", "AlsIngress.pi2.set_decision", [0]),
             ("AlsEgress.pi2.pi2_parameters", "AlsEgress.pi2.set_pi2", [15_000, 15_000, gain(0.15), gain(3.0), 0]),
@@ -59,7 +59,7 @@ SCHEMES: dict[str, tuple[list[str], list[tuple[str, str, list[int]]], list[str],
         ["AlsIngress.pi2.decision.drops"],
         [],
     ),
-    "step": (["STEP"], [("AlsEgress.step.step_parameters", "AlsEgress.step.set_step", [0xFFFFFFFF, 10])], [], ["AlsEgress.step.marks"]),
+    "step": (["step"], [("AlsEgress.step.step_parameters", "AlsEgress.step.set_step", [0xFFFFFFFF, 10])], [], ["AlsEgress.step.marks"]),
 }  # fmt: skip
 
 
@@ -129,12 +129,12 @@ def counted(switch: str, names: list[str]) -> int:
 
 
 def measure(program: str, queue: str, folder: Path) -> dict[str, float]:
-    macros, entries, drops, marks = SCHEMES[queue]
+    schemes, entries, drops, marks = SCHEMES[queue]
     built = folder / "als.json"
     run(
         str(ROOT / ".venv/bin/fairlane-compile"),
         str(ROOT / "p4src/als.p4"),
-        *(part for macro in macros for part in ("-D", macro)),
+        *(part for name in schemes for part in ("-D", "CHOSEN", "-I", str(ROOT / "p4src/schemes" / name), "-I", str(ROOT / "p4src"))),
         "-o",
         str(built),
     )

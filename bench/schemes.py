@@ -17,23 +17,25 @@ import tempfile
 from pathlib import Path
 
 from als_program import data_frame, with_entries, write_pcap
+from fairlane.schemes import registry
 from packets import SENDERS, SOURCE, build_runner, run_ours
 from veths import program
 
 ECT_0, ECT_1 = 2, 1
+P4SRC = SOURCE.parent
 SCHEMES: dict[str, tuple[tuple[str, ...], int, str]] = {
     "als.p4 alone": ((), 0, ""),
-    "RED that marks": (("RED_ECN",), ECT_0, ""),
-    "CoDel": (("CODEL",), ECT_0, ""),
-    "PIE": (("PIE",), ECT_0, ""),
-    "PI2": (("PI2",), ECT_0, ""),
-    "DualPI2": (("PI2", "DUALPI2"), ECT_1, ""),
-    "step": (("STEP",), ECT_0, ""),
-    "RCP": (("RCP",), 0, "rate"),
-    "XCP": (("XCP",), 0, "congestion"),
-    "ABC": (("ABC",), ECT_1, ""),
+    "RED that marks": (("-DRED_ECN",), ECT_0, ""),
+    **{
+        scheme.title: (("-DCHOSEN", "-I", str(scheme.folder), "-I", str(P4SRC)), ECT_1 if scheme.parameters.priorities > 1 else ECT_0, "")
+        for scheme in registry.SCHEMES.values()
+        if not scheme.standing
+    },
+    "RCP": (("-DRCP",), 0, "rate"),
+    "XCP": (("-DXCP",), 0, "congestion"),
+    "ABC": (("-DABC",), ECT_1, ""),
 }
-"""Macros, ECN codepoint of the frames, and the extension of their RTP header."""
+"""Options of the compiler, ECN codepoint of the frames, and the extension of their RTP header."""
 
 
 PASSES = 18
@@ -59,11 +61,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         cases = {}
-        for number, (scheme, (defines, ecn, extension)) in enumerate(SCHEMES.items()):
+        for number, (scheme, (options, ecn, extension)) in enumerate(SCHEMES.items()):
             compiled, capture = folder / f"{number}.json", folder / f"{number}.pcap"
             command = [
                 program("fairlane-compile") or "fairlane-compile",
-                *(f"-D{macro}" for macro in defines),
+                *options,
                 "-o",
                 str(compiled),
                 str(SOURCE),

@@ -21,9 +21,10 @@ from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Control, Experiment, Flow, FlowGroup, Settings
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.flows import Timing
+from fairlane.p4src.schemes.red.scheme import Red
 from fairlane.topologies import builders
 from fairlane.topologies.builders import LinkSpec
-from fairlane.topologies.model import Node, Red, Topology
+from fairlane.topologies.model import Node, Topology
 
 MAX_PAIRS = 200
 """Hosts on one switch; more flows share pairs."""
@@ -34,7 +35,7 @@ def experiment(flows: int, rate_bps: float, seconds: float, switches: int = 2) -
     red = Red(0.25, 0.75, 0.1, 0.002, 1000)
     queue = max(20, round(rate_bps * 0.1 / 8000))
     pairs = min(flows, MAX_PAIRS)
-    trunk, access = LinkSpec(rate_bps, 0.01, queue, red), LinkSpec(10 * rate_bps, 0.001, 1000)
+    trunk, access = LinkSpec(rate_bps, 0.01, queue, (red,)), LinkSpec(10 * rate_bps, 0.001, 1000)
     if switches == 1:
         senders = [f"h{i + 1}" for i in range(pairs)]
         sink = f"h{pairs + 1}"

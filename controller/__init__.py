@@ -1,1 +1,1 @@
-"""The control plane: counts connections, sets fair rates and RED parameters over P4Runtime."""
+"""The control plane: counts connections, sets fair rates and schemes' parameters over P4Runtime."""

@@ -11,9 +11,10 @@ from typing import Any
 
 from fairlane.controller.abc import Abc
 from fairlane.controller.rcp import Rcp
-from fairlane.controller.red import Red
 from fairlane.controller.xcp import Xcp
-from fairlane.topologies.model import MAX_PORT, Codel, Dualpi2, Pi2, Pie, Step
+from fairlane.inputs import schema
+from fairlane.schemes import registry
+from fairlane.topologies.model import MAX_PORT
 
 
 class ConfigError(ValueError):
@@ -22,19 +23,14 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Port:
-    """An output port. rate_bps: b of the fair rate and of utilisation. red, codel, pie, pi2, dualpi2, step: None of them leaves drops to the full queue.
+    """An output port. rate_bps: b of the fair rate and of utilisation. schemes: each under its name in the file; without one, only the full queue drops.
     rcp: it writes rates into rate headers. xcp: it writes changes into congestion headers. abc: it marks packets accelerate or brake. als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
     its port; "" towards hosts. multicast_router: packets to every group go there, with or without members [RFC 4541 sec 2.1.2], as they
     do on a sender's own link."""
 
     number: int
     rate_bps: int
-    red: Red | None = None
-    codel: Codel | None = None
-    pie: Pie | None = None
-    pi2: Pi2 | None = None
-    dualpi2: Dualpi2 | None = None
-    step: Step | None = None
+    schemes: tuple[Any, ...] = dataclasses.field(default=(), metadata={schema.TABLES: registry.settings})
     rcp: Rcp | None = None
     xcp: Xcp | None = None
     abc: Abc | None = None
@@ -237,12 +233,6 @@ _NESTED = {
     "ports": (Port, True),
     "routes": (Route, True),
     "sources": (Source, True),
-    "red": (Red, False),
-    "codel": (Codel, False),
-    "pie": (Pie, False),
-    "pi2": (Pi2, False),
-    "dualpi2": (Dualpi2, False),
-    "step": (Step, False),
     "rcp": (Rcp, False),
     "xcp": (Xcp, False),
     "abc": (Abc, False),
@@ -255,11 +245,17 @@ def _build(kind: type, raw: Any, where: str) -> Any:
     if not isinstance(raw, dict):
         raise ConfigError(f"{where or 'top'}: expected an object, got {type(raw).__name__}")
     fields = {f.name: f for f in dataclasses.fields(kind)}
+    tables = {name: field.metadata[schema.TABLES]() for name, field in fields.items() if schema.TABLES in field.metadata}
     prefix = f"{where}." if where else ""
-    values = {}
+    values: dict[str, Any] = dict.fromkeys(tables, ())
     for key, value in raw.items():
-        if key not in fields:
-            raise ConfigError(f"{prefix}{key}: unknown key; {kind.__name__} has {', '.join(fields)}")
+        of = next((name for name, kinds in tables.items() if key in kinds), None)
+        if of is not None:
+            values[of] += () if value is None else (_build(tables[of][key], value, f"{prefix}{key}"),)
+            continue
+        if key not in fields or key in tables:
+            keys = [key for name in fields for key in tables.get(name, (name,))]
+            raise ConfigError(f"{prefix}{key}: unknown key; {kind.__name__} has {', '.join(keys)}")
         if key in _NESTED and value is not None:
             nested, many = _NESTED[key]
             if not many:
@@ -285,4 +281,4 @@ def _build(kind: type, raw: Any, where: str) -> Any:
 
 def to_json(config: Config) -> str:
     """The text that `read` reads back: `parse(json.loads(to_json(c))) == c`."""
-    return json.dumps(dataclasses.asdict(config), indent=1)
+    return json.dumps(schema.plain(config), indent=1)

@@ -24,10 +24,9 @@ from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.protection import allowance_bps, limits, share_bps
-from fairlane.controller.queues import codel_parameters, dualpi2_parameters, pi2_parameters, pie_parameters, step_parameters
-from fairlane.controller.records import MarkedPortRecord, MarkedProtectedPortRecord, PortRecord, ProtectedPortRecord
-from fairlane.controller.red import link_parameters
+from fairlane.controller.records import PortRecord, ProtectedPortRecord, counted_columns, kind
 from fairlane.controller.sketch import SketchCounter
+from fairlane.schemes import registry
 
 _Update = p4runtime_pb2.Update
 _Match = Mapping[str, int | tuple[int, int]]
@@ -35,34 +34,17 @@ _TableEntry = tuple[str, _Match, str, Mapping[str, int]]
 """Table, keys, action, and the action's parameters."""
 
 TRANSMITTED = "AlsEgress.ports.transmitted"
-# For packets to one port, and for copies.
-RED_EARLY = ("AlsIngress.red.decision.early_drops", "AlsEgress.replica.decision.early_drops")
-RED_FORCED = ("AlsIngress.red.decision.forced_drops", "AlsEgress.replica.decision.forced_drops")
-COUNTERS = (TRANSMITTED, *RED_EARLY, *RED_FORCED)
-# Of the macros RED_ECN, CODEL, PIE, PI2 and STEP.
-RED_MARKS = ("AlsIngress.red.decision.marks", "AlsEgress.replica.decision.marks")
-CODEL_MARKS, CODEL_DROPS = ("AlsEgress.codel.marks",), ("AlsEgress.codel.drops",)
-PIE_MARKS = ("AlsIngress.pie.decision.marks", "AlsEgress.pie.decision.marks")
-PIE_DROPS = ("AlsIngress.pie.decision.drops", "AlsEgress.pie.decision.drops")
-PI2_MARKS = ("AlsIngress.pi2.decision.marks", "AlsEgress.pi2.decision.marks")
-PI2_DROPS = ("AlsIngress.pi2.decision.drops", "AlsEgress.pi2.decision.drops")
-DUALPI2_MARKS, DUALPI2_DROPS = ("AlsEgress.dual.marks",), ("AlsEgress.dual.drops",)
-LOW_LATENCY_MARKS, OVERLOAD = "AlsEgress.dual.low_latency_marks", "AlsEgress.dual.overload"
-STEP_MARKS = ("AlsEgress.step.marks",)
-_FURTHER = (
-    *RED_MARKS,
-    *CODEL_MARKS,
-    *CODEL_DROPS,
-    *PIE_MARKS,
-    *PIE_DROPS,
-    *PI2_MARKS,
-    *PI2_DROPS,
-    *DUALPI2_MARKS,
-    *DUALPI2_DROPS,
-    LOW_LATENCY_MARKS,
-    OVERLOAD,
-    *STEP_MARKS,
-)
+
+
+def _by_column() -> dict[str, tuple[str, ...]]:
+    """Of each column that schemes count: all counters of the program whose sum it is."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(counted_columns(), ())
+    for scheme in registry.SCHEMES.values():
+        for counter in scheme.counters:
+            found[counter.column] += counter.names
+    return found
+
+
 # Where connections are seen: packets to one port in ingress, and, by the sketch, copies in egress.
 _REPORTS = "AlsIngress.connections"
 _SKETCHES = ("AlsIngress.connections.sketch", "AlsEgress.connections.sketch")
@@ -80,58 +62,35 @@ HELD_BACK = "held_back"
 
 def record_kind(p4info: P4Info) -> type[PortRecord]:
     """What `SwitchControl.finish` gives with this program."""
-    if any(name in p4info.counters for name in _FURTHER):
-        return MarkedProtectedPortRecord if WITHIN_SHARE in p4info.counters else MarkedPortRecord
-    return ProtectedPortRecord if WITHIN_SHARE in p4info.counters else PortRecord
+    always = counted_columns(standing=True)
+    further = any(name in p4info.counters for column, names in _by_column().items() if column not in always for name in names)
+    return kind(counted_columns() if further else always, WITHIN_SHARE in p4info.counters)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Counters of all ports of a switch at an instant, of packets and bytes."""
+    """Counters of all ports of a switch at an instant, of packets and bytes. counted: by the columns of schemes."""
 
     time_s: float
     transmitted: dict[int, tuple[int, int]]
-    early_drops: dict[int, tuple[int, int]]
-    forced_drops: dict[int, tuple[int, int]]
-    aqm_drops: dict[int, tuple[int, int]]
-    marks: dict[int, tuple[int, int]]
+    counted: Mapping[str, dict[int, tuple[int, int]]]
     within_share: dict[int, tuple[int, int]]
     held_back: dict[int, tuple[int, int]]
-    low_latency_marks: dict[int, tuple[int, int]]
-    overload: dict[int, tuple[int, int]]
 
 
 def port_entries(port: Port) -> Iterable[_TableEntry]:
-    """Of a port: its link's rate, its queue management, and its explicit feedback."""
+    """Of a port: its schemes, and its explicit feedback."""
     key, ingress_key = {"standard_metadata.egress_port": port.number}, {"standard_metadata.egress_spec": port.number}
-    yield "AlsEgress.departure.link", key, "AlsEgress.departure.set_link", link_parameters(port.rate_bps)
-    if port.red is not None:
-        red = port.red.action_parameters(port.rate_bps)
-        action = "set_red_ecn" if port.red.ecn else "set_red"
-        yield "AlsIngress.red.red_parameters", ingress_key, f"AlsIngress.red.{action}", red
-        yield "AlsEgress.replica.red_parameters", key, f"AlsEgress.replica.{action}", red
-    if port.codel is not None:
-        yield "AlsEgress.codel.codel_parameters", key, "AlsEgress.codel.set_codel", codel_parameters(port.codel)
-    if port.pie is not None:
-        pie = pie_parameters(port.pie)
-        decision = {key: pie[key] for key in ("target_us", "marking")}
-        yield "AlsIngress.pie.pie_parameters", ingress_key, "AlsIngress.pie.set_decision", decision
-        yield "AlsEgress.pie.pie_parameters", key, "AlsEgress.pie.set_pie", pie
-    if port.pi2 is not None:
-        pi2 = pi2_parameters(port.pi2)
-        yield "AlsIngress.pi2.pi2_parameters", ingress_key, "AlsIngress.pi2.set_decision", {"marking": pi2["marking"]}
-        yield "AlsEgress.pi2.pi2_parameters", key, "AlsEgress.pi2.set_pi2", pi2
-    if port.dualpi2 is not None:
-        yield "AlsIngress.dual.dualpi2_ports", ingress_key, "AlsIngress.dual.classify", {}
-        yield "AlsEgress.dual.dualpi2_parameters", key, "AlsEgress.dual.set_dualpi2", dualpi2_parameters(port.dualpi2)
+    entries = [entry for scheme in registry.standing() for entry in scheme.of_every_port(port.rate_bps)]
+    entries += [entry for scheme in port.schemes for entry in scheme.entries(port.rate_bps)]
+    for entry in entries:
+        yield entry.table, {entry.key: port.number}, entry.action_name, entry.values
     if port.rcp is not None:
         yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
     if port.xcp is not None:
         yield "AlsIngress.xcp.xcp_parameters", ingress_key, "AlsIngress.xcp.set_xcp", port.xcp.action_parameters(port.rate_bps)
     if port.abc is not None:
         yield "AlsEgress.abc.abc_parameters", key, "AlsEgress.abc.set_abc", port.abc.action_parameters(port.rate_bps)
-    if port.step is not None:
-        yield "AlsEgress.step.step_parameters", key, "AlsEgress.step.set_step", step_parameters(port.step)
 
 
 class SwitchControl:
@@ -145,14 +104,26 @@ class SwitchControl:
         self._counter = ConnectionCounter()
         self._sketch = SketchCounter((p.number for p in switch.ports), p4info.register_size(SLOTS)) if FILLED in p4info.counters else None
         self._record_kind = record_kind(p4info)
+        self._record_columns = {field.name for field in dataclasses.fields(self._record_kind)}
         # F of each port, where the program has flow protection.
         self._shares: dict[int, float] = {
             p.number: fair_rate_bps(p.rate_bps, config.utilisation_target, 0)
             for p in switch.ports
             if p.als and issubclass(self._record_kind, ProtectedPortRecord)
         }
-        further = (name for name in _FURTHER if name in p4info.counters)
-        self._counters = (*COUNTERS, *further, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
+        self._columns = _by_column()
+        self._load = [counter.column for scheme in registry.SCHEMES.values() for counter in scheme.counters if counter.load]
+        # Of each counter, the scheme without whose parameters at a port it does not grow there.
+        self._counts = {name: scheme.name for scheme in registry.SCHEMES.values() for name in scheme.counter_names}
+        wanted = {
+            name
+            for scheme in (*registry.standing(), *(settings.scheme for port in switch.ports for settings in port.schemes))
+            for counter in scheme.counters
+            for name in counter.names
+            if not counter.macro
+        }
+        of_schemes = dict.fromkeys(name for names in self._columns.values() for name in names if name in wanted or name in p4info.counters)
+        self._counters = (TRANSMITTED, *of_schemes, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
@@ -166,7 +137,7 @@ class SwitchControl:
         self._epochs, self._rates = Rewrites(p4info), Rewrites(p4info)
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
-        """Everything that a switch needs except multicast groups: digests on, routes, links, RED, and for a fresh pipeline a first fair
+        """Everything that a switch needs except multicast groups: digests on, routes, links, schemes, and for a fresh pipeline a first fair
         rate. A switch that ran without a controller keeps its rates: they are nearer to the truth than the rate of a single
         connection."""
         return [
@@ -245,13 +216,8 @@ class SwitchControl:
                 )
                 for name in self._counters
                 for port in self.switch.ports
-                # A queue's program does nothing where it has no parameters.
-                if port.red is not None or name not in (*RED_EARLY, *RED_FORCED, *RED_MARKS)
-                if port.codel is not None or name not in (*CODEL_DROPS, *CODEL_MARKS)
-                if port.pie is not None or name not in (*PIE_DROPS, *PIE_MARKS)
-                if port.pi2 is not None or name not in (*PI2_DROPS, *PI2_MARKS)
-                if port.dualpi2 is not None or name not in (*DUALPI2_DROPS, *DUALPI2_MARKS, LOW_LATENCY_MARKS, OVERLOAD)
-                if port.step is not None or name not in STEP_MARKS
+                # A scheme does nothing where it has no parameters.
+                if name not in self._counts or self._counts[name] in (settings.scheme.name for settings in port.schemes)
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(
@@ -278,14 +244,9 @@ class SwitchControl:
             Reading(
                 now_s,
                 values.get(TRANSMITTED, {}),
-                _sum(values, RED_EARLY),
-                _sum(values, RED_FORCED),
-                _sum(values, (*CODEL_DROPS, *PIE_DROPS, *PI2_DROPS, *DUALPI2_DROPS)),
-                _sum(values, (*RED_MARKS, *CODEL_MARKS, *PIE_MARKS, *PI2_MARKS, *DUALPI2_MARKS, *STEP_MARKS)),
+                {column: _sum(values, names) for column, names in self._columns.items()},
                 values.get(WITHIN_SHARE, {}),
                 values.get(HELD_BACK, {}),
-                values.get(LOW_LATENCY_MARKS, {}),
-                values.get(OVERLOAD, {}),
             ),
         )
 
@@ -317,12 +278,10 @@ class SwitchControl:
             utilisation = self._utilisation(port.number, port.rate_bps)
             rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
             self._fair_rates[port.number] = rate, utilisation
-            early, _ = latest.early_drops.get(port.number, _NOTHING)
-            forced, _ = latest.forced_drops.get(port.number, _NOTHING)
             if port.number in self._shares:
                 self._shares[port.number] = self._next_share(port, rate, utilisation)
                 held += self._limits(port)
-            counted = (now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent, early, forced)
+            counted = (now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent)
             records.append(self._record_kind(*counted, **self._further(port.number, latest)))
         written = tuple(p.number for p in self.switch.ports if p.als)
         values = [self._p4info.values(_SET_FAIR_RATE, _rate(*self._fair_rates[port])) for port in written]
@@ -335,7 +294,7 @@ class SwitchControl:
         if before is None or after is None:
             return 0
         sent = _growth(before.transmitted, after.transmitted, port)
-        dropped = _growth(before.early_drops, after.early_drops, port) + _growth(before.forced_drops, after.forced_drops, port)
+        dropped = sum(_growth(before.counted.get(column, {}), after.counted.get(column, {}), port) for column in self._load)
         return utilisation_ppm(sent, dropped, after.time_s - before.time_s, rate_bps)
 
     def _within_share_bps(self, port: int) -> float:
@@ -361,10 +320,9 @@ class SwitchControl:
 
     def _further(self, port: int, latest: Reading) -> dict[str, Any]:
         """What a port's record has beyond `PortRecord`."""
-        found: dict[str, Any] = {}
-        if issubclass(self._record_kind, MarkedPortRecord):
-            of_queues = ("aqm_drops", "marks", "low_latency_marks", "overload")
-            found = {name: getattr(latest, name).get(port, _NOTHING)[0] for name in of_queues}
+        found: dict[str, Any] = {
+            column: latest.counted.get(column, {}).get(port, _NOTHING)[0] for column in self._columns if column in self._record_columns
+        }
         if issubclass(self._record_kind, ProtectedPortRecord):
             held = latest.held_back.get(port, _NOTHING)
             found["share_bps"] = int(self._shares.get(port, 0))
@@ -424,7 +382,7 @@ class Rewrites:
 
 
 _NOTHING = (0, 0)
-_NOTHING_READ = Reading(0.0, *({} for _ in range(9)))
+_NOTHING_READ = Reading(0.0, *({} for _ in range(4)))
 
 
 def _rate(rate_bps: int, utilisation_ppm: int) -> dict[str, int]:

@@ -26,7 +26,7 @@ def fair_rate_bps(bandwidth_bps: float, utilisation_target: float, connections: 
 def utilisation_ppm(transmitted_bytes: int, dropped_bytes: int, elapsed_s: float, bandwidth_bps: float) -> int:
     """U of a port in parts per million: bits offered to the link in the interval over its capacity.
 
-    transmitted_bytes, dropped_bytes: >= 0, sent and dropped by RED. The bytes sent count as 1 at most; above 1, U gives the drops of an
+    transmitted_bytes, dropped_bytes: >= 0, sent, and dropped by schemes whose drops count as load. The bytes sent count as 1 at most; above 1, U gives the drops of an
     overloaded port, a fraction of 1 - 1 / U (docs/decisions/sender-based-als.md). At most 2^32 - 1 ppm, the size of the field. A reading
     that spans no time gives 0.
     """

@@ -2,7 +2,7 @@
 
 [ALS sec 5] asks routers to protect adaptive flows from greedy ones and leaves the method open. Here a connection that keeps sending more than
 its allowance A is found and limited to its share F. Both follow from the fair rate R_f of [ALS sec 3.1] and from two measurements of the
-port in the last observation interval: its utilisation U (with what RED dropped) and C, the bit/s of all connections within their shares.
+port in the last observation interval: its utilisation U (with drops that count as load) and C, the bit/s of all connections within their shares.
 
     F <- F min(2, U_l / U)        U < U_l: the port has room that its connections leave each other
     F <- F min(1, U_l b / C)      else: the shares promise more than U_l b

@@ -1,11 +1,14 @@
-"""The controller's records of ports, columns of raw/controller.csv: which there are, and which of them are totals, is said here alone."""
+"""The controller's records of ports, columns of raw/controller.csv: which there are, and which of them are totals. Schemes add theirs."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from dataclasses import dataclass
 from typing import Annotated
+
+from fairlane.schemes import registry
 
 Total = Annotated[int, "total"]
 """A counter of the switch: it begins at 0 again where the switch is restarted."""
@@ -26,20 +29,6 @@ class PortRecord:
     fair_rate_bps: int
     transmitted_packets: Total
     transmitted_bytes: Total
-    red_early_drops: Total
-    red_forced_drops: Total
-
-
-@dataclass
-class MarkedPortRecord(PortRecord):
-    """For a program that can mark, or that has CoDel, PIE, PI2, DualPI2 or a step. aqm_drops: by CoDel, PIE, PI2 or DualPI2, whichever the port has. marks: packets marked
-    instead of dropped, except by a full queue or RED's maximum. low_latency_marks: of them, those in DualPI2's low-latency queue. overload: packets
-    that DualPI2 decided on in overload."""
-
-    aqm_drops: Total
-    marks: Total
-    low_latency_marks: Total
-    overload: Total
 
 
 @dataclass
@@ -53,12 +42,27 @@ class ProtectedPortRecord(PortRecord):
     held_bytes: Total
 
 
-@dataclass
-class MarkedProtectedPortRecord(ProtectedPortRecord, MarkedPortRecord):
-    """For a program with both."""
+@functools.cache
+def kind(columns: tuple[str, ...], protected: bool = False) -> type[PortRecord]:
+    """The record of a program whose schemes count these columns (`counted_columns`). protected: with flow protection."""
+    counted = dataclasses.make_dataclass(PortRecord.__name__, [(column, Total) for column in columns], bases=(PortRecord,))
+    counted.__doc__ = "A port's counts with its schemes' columns."
+    return dataclasses.make_dataclass(ProtectedPortRecord.__name__, [], bases=(ProtectedPortRecord, counted)) if protected else counted
 
 
-def totals(kind: type[PortRecord] = MarkedProtectedPortRecord) -> frozenset[str]:
+SHARED = ("aqm_drops", "marks")
+"""Columns that several schemes have: packets that one dropped, whichever the port has, and packets marked instead of dropped, except by a full queue."""
+
+
+def counted_columns(standing: bool = False) -> tuple[str, ...]:
+    """The columns of schemes. standing: of those in every program alone, without the columns that they share with others."""
+    own = [(scheme.standing, counter.column) for scheme in registry.SCHEMES.values() for counter in scheme.counters]
+    always = [column for stands, column in own if stands and column not in SHARED]
+    return tuple(dict.fromkeys(always if standing else (*always, *SHARED, *(column for _, column in own))))
+
+
+def totals(of: type[PortRecord] | None = None) -> frozenset[str]:
     """The columns that are totals; without an argument, of all kinds of record."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    return frozenset(field.name for field in dataclasses.fields(kind) if hints[field.name] == Total)
+    of = of or kind(counted_columns(), True)
+    hints = typing.get_type_hints(of, include_extras=True)
+    return frozenset(field.name for field in dataclasses.fields(of) if hints[field.name] == Total)

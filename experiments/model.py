@@ -14,6 +14,8 @@ from fairlane.controller.xcp import Xcp
 from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
 from fairlane.hosts.algorithms import explicit_of
 from fairlane.hosts.algorithms.base import Explicit
+from fairlane.schemes import registry
+from fairlane.schemes.base import Scheme
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
 
 SAMPLED_S = 0.1
@@ -61,7 +63,7 @@ class Control:
     switches limit a connection that keeps sending more than its share (docs/flow-protection.md). source_guard: they believe a source address
     only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
-    own link. plain_switches: they forward and run RED, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
+    own link. plain_switches: they forward and manage queues, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
     no explicit feedback to data packets. rcp, xcp, abc: of every port, where a flow asks for it."""
 
     program: str = "p4src/als.p4"
@@ -309,20 +311,16 @@ class Experiment:
 
     @property
     def defines(self) -> tuple[str, ...]:
-        """Macros that the P4 program is compiled with."""
-        links = self.topology.links
-        given = {
-            "RED_ECN": any(link.red is not None and link.red.ecn for link in links),
-            "CODEL": any(link.codel is not None for link in links),
-            "PIE": any(link.pie is not None for link in links),
-            "PI2": any(link.pi2 is not None or link.dualpi2 is not None for link in links),
-            "RCP": Explicit.RATE in self.explicit,
-            "XCP": Explicit.FEEDBACK in self.explicit,
-            "ABC": Explicit.MARK in self.explicit,
-            "DUALPI2": any(link.dualpi2 is not None for link in links),
-            "STEP": any(link.step is not None for link in links),
-        }
-        return (*self.settings.control.defines, *(name for name, wanted in given.items() if wanted))
+        """Macros that the P4 program is compiled with, beside its choice of schemes."""
+        feedback = {"RCP": Explicit.RATE, "XCP": Explicit.FEEDBACK, "ABC": Explicit.MARK}
+        of_schemes = {macro for link in self.topology.links if link.aqm is not None for macro in link.aqm.macros}
+        of_feedback = (name for name, wanted in feedback.items() if wanted in self.explicit)
+        return (*self.settings.control.defines, *sorted(of_schemes), *of_feedback)
+
+    @property
+    def schemes(self) -> list[Scheme]:
+        """Those that the P4 program needs: of its links, and those of every program."""
+        return registry.in_order((*registry.standing(), *(link.aqm.scheme for link in self.topology.links if link.aqm is not None)))
 
     @property
     def link_bin_s(self) -> float:

@@ -18,7 +18,9 @@ from fairlane.experiments.model import Experiment
 from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
 from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
-from fairlane.topologies.model import MAX_HOSTS_OF_A_SWITCH, MAX_SWITCHES, WAY_TO_AN_OWN_AQM, Codel, Dualpi2, Pi2, Pie, Red, Step
+from fairlane.inputs.schema import either
+from fairlane.schemes import registry
+from fairlane.topologies.model import MAX_HOSTS_OF_A_SWITCH, MAX_SWITCHES, WAY_TO_AN_OWN_AQM, queues
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
@@ -26,7 +28,6 @@ TOPOLOGIES = {
     "tree": "a sender on the root, receivers on leaf switches (--switches, default 3); one bottleneck to each leaf",
 }
 
-QUEUES = ("red", "codel", "pie", "pi2", "dualpi2", "step", "droptail")
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
@@ -92,10 +93,11 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     if trunk_s < 0:
         raise Refusal(f"--side-delay {options.side_delay}: four times that is more than the round trip, --rtt {options.rtt or '64ms'}")
     queue = options.queue or "droptail"
-    if queue not in QUEUES:
-        raise Refusal(f"--queue {queue}: must be {', '.join(QUEUES[:-1])} or {QUEUES[-1]}{WAY_TO_AN_OWN_AQM}")
-    if options.ecn and queue == "droptail":
-        raise Refusal("--ecn: a queue that marks is --queue red, codel, pie, pi2, dualpi2 or step, not droptail")
+    if queue not in queues():
+        raise Refusal(f"--queue {queue}: must be {either(queues())}{WAY_TO_AN_OWN_AQM}")
+    scheme = registry.SCHEMES.get(queue)
+    if options.ecn and not (scheme is not None and scheme.can_mark):
+        raise Refusal(f"--ecn: a queue that marks is --queue {either(registry.names(marking=True))}, not {queue}")
     flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
     lines = [
         f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
@@ -105,18 +107,9 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         "",
     ]
     trunk = {"rate_bps": rate_bps, "delay_s": trunk_s, "queue_packets": buffer, "queue": queue}
-    ecn = bool(options.ecn)
-    schemes = {
-        "red": Red(mean_packet_bytes=packet_bytes, ecn=ecn),
-        "codel": Codel(ecn=ecn),
-        "pie": Pie(ecn=ecn),
-        "pi2": Pi2(ecn=ecn),
-        "dualpi2": Dualpi2(),
-        "step": Step(),
-    }
-    scheme = schemes.get(queue)
     if scheme is not None:
-        trunk[queue] = {key: value for key, value in vars(scheme).items() if value is not None and (key != "ecn" or value)}
+        given = scheme.of_options(packet_bytes, bool(options.ecn))
+        trunk[queue] = {key: value for key, value in vars(given).items() if value is not None and (key != "ecn" or value)}
     access = {"rate_bps": side_rate_bps, "delay_s": side_s, "queue_packets": 1000}
     pairs = sum(g.count for g in groups)
     lines += _topology(topology, pairs, switches, trunk, access)

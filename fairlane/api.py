@@ -149,6 +149,7 @@ def run(
     settings: Sequence[str] = (),
     algorithms: Sequence[str | Path] = (),
     programs: Sequence[str | Path] = (),
+    schemes: Sequence[str | Path] = (),
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     trace: str | Path | None = None,
@@ -157,12 +158,15 @@ def run(
     """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", "tree" with `flows` and the options of
     `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list.
 
-    algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. out: a folder for all that
+    algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. schemes: folders
+    with queue managements of your own. out: a folder for all that
     `fairlane run` writes. pcap: a folder for captures of every link. trace: a file for a log of every packet at every queue. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
     Warns of flows that cannot slow down enough (`fairlane.floors`).
     """
     for path in algorithms:
         user_files.use_algorithm(path)
+    for path in schemes:
+        user_files.use_scheme(path)
     flows = (flows,) if isinstance(flows, str) else tuple(flows)
     _check_types(
         str,
@@ -236,6 +240,7 @@ def sweep(
     duration_s: float | None = None,
     algorithms: Sequence[str | Path] = (),
     programs: Sequence[str | Path] = (),
+    schemes: Sequence[str | Path] = (),
     out: str | Path | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -253,7 +258,7 @@ def sweep(
     from fairlane.studies import carry_out, read, tables
     from fairlane.terminal import OwnConsole
 
-    files = read.own_files(algorithms, programs)
+    files = read.own_files(algorithms, programs, schemes)
     if isinstance(study, Mapping):
         document = Document("the study's dictionary", plain(study), {}).checked()
     else:

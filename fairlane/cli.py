@@ -41,7 +41,9 @@ from fairlane.fabrics.places import MININET, VIRTUAL, Place
 from fairlane.fabrics.switch_process import BMV2, EMBEDDED, FIRST_GRPC_PORT
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
+from fairlane.schemes.registry import default_marking
 from fairlane.terminal import console, say, shown
+from fairlane.topologies.model import queues
 
 if TYPE_CHECKING:
     from fairlane.capacity import Capacity
@@ -155,7 +157,7 @@ def sweep_file(
     from fairlane.paper import single
     from fairlane.studies import read
 
-    files = read.own_files(own.algorithm or (), own.program or ())
+    files = read.own_files(own.algorithm or (), own.program or (), own.scheme or ())
     if experiment in ad_hoc.TOPOLOGIES:
         raise Refusal(
             f"fairlane sweep {experiment}: give a file; 'fairlane run {experiment} --flow ... --save FILE.toml' writes one to begin with."
@@ -190,19 +192,21 @@ def suite(
     queue: Annotated[
         str | None,
         typer.Option(
-            help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(ad_hoc.QUEUES), show_default=False
+            help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(queues()), show_default=False
         ),
     ] = None,
     program: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="FILE.p4 that replaces the file of that name in p4src: a queue management of your own. Repeatable.", show_default=False
-        ),
+        typer.Option(help="FILE.p4 that replaces the file of that name in p4src. Repeatable.", show_default=False),
+    ] = None,
+    scheme: Annotated[
+        list[Path] | None, typer.Option(help="FOLDER with a queue management of your own for --queue. Repeatable.", show_default=False)
     ] = None,
     ecn: Annotated[
         bool,
         typer.Option(
-            "--ecn", help="The tested flows have ECN, and the queues mark; CoDel where the case has drop-tail and --queue is left out."
+            "--ecn",
+            help=f"The tested flows have ECN, and the queues mark; {default_marking()} where the case has drop-tail and --queue is left out.",
         ),
     ] = False,
     loss: Annotated[
@@ -239,8 +243,11 @@ def suite(
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a case fails.")] = False,
 ) -> None:
     """Run a standard test suite with a sender, in virtual time: suite.json, and a page with a picture for each case."""
+    from fairlane import user_files
     from fairlane.suites import carry_out, cases
 
+    for path in scheme or ():
+        user_files.use_scheme(path)
     options = cases.Options(queue, tuple(program or ()), ecn, loss, jitter / 1000, None if delay is None else delay / 1000)
     passes = carry_out.carry_out(name, algorithm, out, console, options, rtp_log, tuple(case or ()))
     if strict and not passes:
@@ -431,6 +438,25 @@ def new_algorithm(
         f"    {pytest} {test}",
         "and run it:",
         f"    fairlane run dumbbell{named} --flow {kind}:2 --flow tcp-reno:2",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@new.command("scheme")
+def new_scheme(
+    name: Annotated[str, typer.Argument(help="Name of the queue management: lower case, words joined by hyphens.", show_default=False)],
+) -> None:
+    """Write a folder with a queue management that runs as it is, to change step by step."""
+    from fairlane import skeleton_scheme
+
+    files = [shown(path) for path in skeleton_scheme.scheme(name, Path())]
+    p4src = shown(probes.PACKAGE / "p4src") if not probes.in_checkout() else "p4src"
+    for line in (
+        *(f"written: {path}" for path in files),
+        "run it:",
+        f"    fairlane run dumbbell --flow tcp-sack:4 --scheme {name} --queue {name}",
+        "its packet test:",
+        f"    fairlane stf -D CHOSEN -I {name} -I {p4src} {p4src}/als.p4 {name}/{name}.stf",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 

@@ -18,6 +18,9 @@ from fairlane.fabrics.base import Fabric
 from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Choice, CompilerChoice
+from fairlane.inputs.schema import either
+from fairlane.schemes import registry
+from fairlane.topologies.model import queues
 
 TargetOption = Annotated[
     Choice,
@@ -111,12 +114,13 @@ class Output:
 
 @dataclass(frozen=True)
 class UserFiles:
-    """P4 programs and algorithms of the user's own."""
+    """P4 programs, algorithms and schemes of the user's own."""
 
     program: Annotated[
         list[Path] | None, _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json. Repeatable.")
     ] = None
     algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
+    scheme: Annotated[list[Path] | None, _option("FOLDER with a queue management of your own for --queue. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
@@ -126,13 +130,13 @@ class AdHoc:
     flow: Annotated[list[str] | None, _option("Flows: KIND, KIND:COUNT or KIND:COUNT@START, such as rap:2@5s. Repeatable.", _AD_HOC)] = None
     bottleneck: Annotated[str | None, _option("Rate of the bottleneck. Default: 10mbit.", _AD_HOC)] = None
     rtt: Annotated[str | None, _option("Round trip without queues. Default: 64ms.", _AD_HOC)] = None
-    queue: Annotated[
-        str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(ad_hoc.QUEUES))
-    ] = None
+    queue: Annotated[str | None, _option("Queue management of the bottleneck. Default: droptail.", _AD_HOC, metavar="|".join(queues()))] = (
+        None
+    )
     ecn: Annotated[
         bool | None,
         _option(
-            "The queue marks instead of dropping, and TCP, NADA and SCReAM answer to marks (ECN, RFC 3168); with --queue red, codel, pie, pi2, dualpi2 or step.",
+            f"The queue marks instead of dropping, and TCP, NADA and SCReAM answer to marks (ECN, RFC 3168); with --queue {either(registry.names(marking=True))}.",
             _AD_HOC,
             "--ecn",
         ),

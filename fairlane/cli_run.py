@@ -54,6 +54,8 @@ def run(
         raise Refusal("--cli: only with a topology.json of the P4 tutorials; for experiments use 'fairlane shell'")
     for path in own.algorithm or []:
         user_files.use_algorithm(path)
+    for path in own.scheme or []:
+        user_files.use_scheme(path)
     if experiment not in ad_hoc.TOPOLOGIES:
         _refuse_stray(experiment, network.given())
         from fairlane.paper import read_row, single
@@ -90,7 +92,10 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     path, at = loader.find(experiment), extent.at or []
     document = loader.read(path)
     if "paper" not in document.values or not read_row.is_row(document):
-        seeds, files = [] if extent.seed is None else [extent.seed], read.own_files(own.algorithm or (), own.program or ())
+        seeds, files = (
+            [] if extent.seed is None else [extent.seed],
+            read.own_files(own.algorithm or (), own.program or (), own.scheme or ()),
+        )
         holds = single.sweep_file(path, output.out, console, at=at, seeds=seeds, files=files)
         _end(0 if holds else CHECK_FAILED, output)
         return

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings
 from fairlane.experiments.model import Experiment
+from fairlane.inputs import toml_text
+from fairlane.inputs.schema import either
+from fairlane.schemes import registry
 from fairlane.topologies import addressing
 
 
@@ -19,9 +22,12 @@ def _unmarked(experiment: Experiment) -> list[str]:
     kinds = [kind for kind in ALWAYS_ECN if any(flow.kind == kind for flow in experiment.flows)]
     if port.link.marks or not kinds:
         return []
+    always = [name for name, scheme in registry.SCHEMES.items() if scheme.always_marks]
+    asked = [name for name in registry.names(marking=True) if name not in always]
     return [
         f"{', '.join(kinds)}: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so that these flows answer to losses alone, "
-        'as tcp-sack does. A queue that marks: --queue step or dualpi2, or queue = "step" or "dualpi2" of the link (or red, codel, pie or pi2 with ecn = true).'
+        f"as tcp-sack does. A queue that marks: --queue {either(always)}, or queue = {either(list(map(toml_text.value, always)))} of the link "
+        f"(or {either(asked)} with ecn = true)."
     ]
 
 

@@ -1,4 +1,4 @@
-"""A user's own files in a run: algorithms of any Python file, and P4 programs, whole or in files that replace those of the same name in `p4src`."""
+"""A user's own files in a run: algorithms of any Python file, schemes of any folder, and P4 programs, whole or in files that replace those of the same name in `p4src`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from fairlane.experiments.model import Experiment
 from fairlane.hosts import own_algorithms
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs import schema
+from fairlane.schemes import chosen, registry
+from fairlane.schemes.base import Scheme
 
 KEPT = "files"
 """Of a folder of results, the part that has the user's own files."""
@@ -38,6 +40,30 @@ def use_algorithm(path: str | Path) -> list[str]:
     if str(Path(path).resolve()) not in listed:
         os.environ[own_algorithms.FILES_VARIABLE] = os.pathsep.join([*listed, str(Path(path).resolve())])
     return found
+
+
+def use_scheme(path: str | Path) -> str:
+    """The name of the scheme of a folder anywhere, which links may have from now on; processes that runs start know it too. Refusal names the fault of
+    the folder."""
+    try:
+        found = registry.load(path)
+    except (ValueError, OSError) as error:
+        raise Refusal(f"--scheme {path}: {error}") from error
+    except Exception as error:  # any exception that the file raises while it is read
+        raise Refusal(f"--scheme {path}: {registry.DESCRIPTION} cannot be read: {type(error).__name__}: {error}") from error
+    listed, folder = registry.listed(), str(Path(path).resolve())
+    if folder not in listed and not registry.is_own(found):
+        os.environ[registry.FOLDERS_VARIABLE] = os.pathsep.join([*listed, folder])
+    return found.name
+
+
+def scheme_files(scheme: Scheme) -> dict[str, str]:
+    """The files of a scheme's folder, by name."""
+    found = sorted(path for path in scheme.folder.iterdir() if path.suffix in (".py", ".p4", ".stf", ".md") and path.is_file())
+    try:
+        return {path.name: path.read_text(encoding="utf-8") for path in found}
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal(f"{scheme.folder}: cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -67,7 +93,7 @@ def own_program(program: str | Path) -> OwnProgram | None:
     if source.is_relative_to(probes.PACKAGE):
         return None
     texts: dict[Path, str] = {}
-    todo = [source, *sorted(source.parent.glob("*.p4"))]
+    todo = [source, *sorted(source.parent.glob("*.p4")), *sorted(source.parent.glob("schemes/*/*.p4"))]
     while todo:
         path = Path(os.path.normpath(todo.pop()))
         if path in texts:
@@ -99,6 +125,9 @@ def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
     for experiment in experiments:
         for path in own_algorithm_files(flow.kind for flow in experiment.flows):
             found[f"{KEPT}/{path.name}"] = path.read_text(encoding="utf-8")
+        for scheme in experiment.schemes:
+            if not registry.is_own(scheme):
+                found |= {f"{KEPT}/schemes/{scheme.name}/{name}": text for name, text in scheme_files(scheme).items()}
         program = own_program(experiment.settings.control.program)
         if program is not None and program.digest not in programs:
             programs[program.digest] = place = numbered_place(len(programs))
@@ -135,22 +164,36 @@ def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
         return experiment
     program = probes.source(experiment.settings.control.program)
     digest = hashlib.sha256()
-    for path in sorted([*program.parent.glob("*.p4"), *files]):
+    for path in sorted([*_beside(program).values(), *files]):
         if not path.is_file():
             raise Refusal(f"--program {path}: no such file")
         digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
     return with_program(experiment, str(assemble(program, files, Path(_folder().name) / digest.hexdigest()[:16])))
 
 
+def _beside(program: Path) -> dict[Path, Path]:
+    """The files that a program may include, by their places beside it; those of schemes are in schemes/NAME."""
+    found = {path.relative_to(program.parent): path for path in [*program.parent.glob("*.p4"), *program.parent.glob("schemes/*/*.p4")]}
+    for scheme in registry.SCHEMES.values() if chosen.has_choice(program) else ():
+        for path in scheme.folder.glob("*.p4"):
+            found.setdefault(Path("schemes") / scheme.name / path.name, path)
+    return dict(sorted(found.items()))
+
+
+def replaceable(program: Path) -> dict[str, Path]:
+    """By name, the places of the files that a file of the user's own may replace."""
+    return {place.name: place for place in _beside(program) if place.name != chosen.NAME}
+
+
 def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
     """Copy a program and the files next to it into `folder`, with some of them replaced; returns the program's copy. Refusal for a file that
     replaces none."""
-    beside = {path.name: path for path in sorted(program.parent.glob("*.p4"))}
+    places = replaceable(program)
     for path in files:
-        _check_replaces(path, program, beside)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, path in {**beside, **{path.name: path for path in files}}.items():
-        shutil.copyfile(path, folder / name)
+        _check_replaces(path, program, places)
+    for place, path in {**_beside(program), **{places[path.name]: path for path in files}}.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / place)
     return folder / program.name
 
 
@@ -158,7 +201,7 @@ def check_replaced(program: str, files: Sequence[str | Path]) -> None:
     """Refusal for a file that replaces none beside an experiment's program."""
     source = probes.source(program)
     for path in files:
-        _check_replaces(Path(path), source, [beside.name for beside in sorted(source.parent.glob("*.p4"))])
+        _check_replaces(Path(path), source, replaceable(source))
 
 
 def _check_replaces(path: Path, program: Path, beside: Collection[str]) -> None:

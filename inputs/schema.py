@@ -7,12 +7,19 @@ import difflib
 import functools
 import types
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from fairlane.inputs.located_toml import Document, KeyPath
 
 T = TypeVar("T")
+
+TABLES = "tables"
+"""In the metadata of a dataclass's field, a function without arguments that gives dataclasses by key: the field is a tuple of such objects, and each
+of them has its own key in the table, in place of the field's name."""
+
+CHOICES, WAY_OUT = "choices", "way out"
+"""In the metadata of a field, a function that gives the values that it may have; and how the message about another value ends."""
 
 
 def build(kind: type[T], document: Document, path: KeyPath = (), others: Collection[str] = ()) -> T:
@@ -23,25 +30,54 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
         raise document.error(path, f"expected a table, got {_describe(table)}")
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
     hints = hints_of(kind)  # type: ignore[arg-type]
+    tables = {name: field.metadata[TABLES]() for name, field in fields.items() if TABLES in field.metadata}
+    keys = [key for name in fields for key in tables.get(name, (name,))]
     for key in table:
-        if key not in fields and key not in others:
-            raise document.error(path + (key,), f"unknown key{nearest(key, (*fields, *others))}")
+        if key not in keys and key not in others:
+            raise document.error(path + (key,), f"unknown key{nearest(key, (*keys, *others))}")
     values = {}
     for name, field in fields.items():
-        if name in table:
+        if name in tables:
+            values[name] = tuple(build(one, document, path + (key,)) for key, one in tables[name].items() if key in table)
+        elif name in table:
             values[name] = convert(hints[name], document, path + (name,))
+            if CHOICES in field.metadata and values[name] not in (known := field.metadata[CHOICES]()):
+                way_out = field.metadata.get(WAY_OUT, "")
+                raise document.error(
+                    path + (name,), f"expected one of {', '.join(map(repr, known))}, got {_describe(values[name])}{way_out}"
+                )
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise document.error(path, f"missing key {name!r}")
     try:
         return kind(**values)
     except ValueError as error:
         key, _, rest = str(error).partition(": ")
-        if rest and key in fields:
+        if rest and key in keys:
             raise document.error(path + (key,), rest) from error
         raise document.error(path, str(error)) from error
 
 
-@functools.cache
+def members(value: Any) -> dict[str, Any]:
+    """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(value):
+        inner = getattr(value, field.name)
+        if TABLES in field.metadata:
+            found |= {key: next((one for one in inner if type(one) is kind), None) for key, kind in field.metadata[TABLES]().items()}
+        else:
+            found[field.name] = inner
+    return found
+
+
+def plain(value: Any) -> Any:
+    """As `dataclasses.asdict`, with `members` of each."""
+    if dataclasses.is_dataclass(value):
+        return {key: plain(inner) for key, inner in members(value).items()}
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+
+
 @functools.cache
 def hints_of(kind: type) -> dict[str, Any]:
     """The type of each field of a dataclass, worked out once."""
@@ -57,6 +93,11 @@ def nearest(name: str, known: typing.Iterable[str]) -> str:
         if close
         else f"; known: {', '.join(known)}"
     )
+
+
+def either(words: Sequence[str]) -> str:
+    """ "a, b or c"."""
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def convert(hint: Any, document: Document, path: KeyPath, way_out: str = "") -> Any:

@@ -23,31 +23,11 @@
 #else
 #include "no_protection.p4"
 #endif
-#include "red.p4"
-#ifdef CODEL
-#include "codel.p4"
+// Queue managements, each of a folder in schemes/: a run writes a file of its own, and compiles with CHOSEN and its folder (-I).
+#ifdef CHOSEN
+#include <chosen.p4>
 #else
-#include "no_codel.p4"
-#endif
-#ifdef STEP
-#include "step.p4"
-#else
-#include "no_step.p4"
-#endif
-#ifdef PIE
-#include "pie.p4"
-#else
-#include "no_pie.p4"
-#endif
-#ifdef PI2
-#include "pi2.p4"
-#else
-#include "no_pi2.p4"
-#endif
-#ifdef DUALPI2
-#include "dualpi2.p4"
-#else
-#include "no_dualpi2.p4"
+#include "chosen.p4"
 #endif
 #ifdef RCP
 #include "rcp.p4"
@@ -72,10 +52,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Forward() forward;
     Connections() connections;
     Protection() protection;
-    RedArrival() red;
-    PieArrival() pie;
-    Pi2Arrival() pi2;
-    DualArrival() dual;
+    ARRIVAL_CONTROLS
     RcpArrival() rcp;
     XcpArrival() xcp;
 
@@ -84,21 +61,18 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.egress_spec != DROP_PORT) {
             forward.apply(hdr, meta, standard_metadata);
         }
-        // The controller's own packets are not a connection, and RED must not drop them.
+        // The controller's own packets are not a connection, and no scheme may drop them.
         if (standard_metadata.egress_spec != DROP_PORT && standard_metadata.egress_spec != CPU_PORT
                 && standard_metadata.ingress_port != CPU_PORT && hdr.ipv4.isValid()) {
-            // Before RED: a packet that RED drops still counts for its connection.
+            // Before schemes: a packet that one drops still counts for its connection.
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
                 // All that wants the link counts, dropped or not.
                 rcp.apply(hdr, standard_metadata);
                 xcp.apply(hdr, standard_metadata);
                 protection.apply(hdr, standard_metadata);
-                // A packet that protection has dropped has no output port for RED, PIE and PI2.
-                red.apply(hdr, standard_metadata);
-                pie.apply(hdr, standard_metadata);
-                dual.apply(hdr, standard_metadata);
-                pi2.apply(hdr, standard_metadata);
+                // A packet that protection has dropped has no output port for a scheme.
+                ARRIVAL
             }
         }
     }
@@ -107,13 +81,9 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     ReplicaConnections() connections;
     ReplicaProtection() protection;
-    RedDeparture() departure;
-    RedReplica() replica;
-    Codel() codel;
-    Step() step;
-    PieDeparture() pie;
-    Pi2Departure() pi2;
-    DualDeparture() dual;
+    AFTER_CONTROLS
+    COPY_CONTROLS
+    DEPARTURE_CONTROLS
     Abc() abc;
     RcpDeparture() rcp;
     XcpDeparture() xcp;
@@ -126,25 +96,19 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             hdr.packet_in.ingress_port = standard_metadata.ingress_port;
             hdr.packet_in.pad = 0;
         } else {
-            // Before RedDeparture, because that ends the idle time that the copy found.
+            // Before AFTER, because that ends the idle time that the copy found.
             if (standard_metadata.instance_type == REPLICATION) {
                 if (standard_metadata.egress_port == standard_metadata.ingress_port) {
                     // Only for a group without members, on a link to a multicast router; the tables cover other cases.
                     mark_to_drop(standard_metadata);
                 } else {
                     connections.apply(hdr, standard_metadata);
-                    replica.apply(hdr, standard_metadata);
+                    COPY
                     protection.apply(hdr, standard_metadata);
                 }
             }
-            if (standard_metadata.egress_spec != DROP_PORT) {
-                codel.apply(hdr, standard_metadata);
-                step.apply(hdr, standard_metadata);
-            }
-            pie.apply(hdr, standard_metadata);
-            pi2.apply(hdr, standard_metadata);
-            dual.apply(hdr, standard_metadata);
-            departure.apply(hdr, standard_metadata);
+            DEPARTURE
+            AFTER
             rcp.apply(hdr, standard_metadata);
             xcp.apply(hdr, standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {

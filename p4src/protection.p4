@@ -3,7 +3,7 @@
 //
 //   (source, destination, port) --mix--> one cell in each of two rows; each cell has two buckets
 //   over the allowance in both rows  --> found, until its share bucket runs empty
-//   found, and over the share in both rows --> dropped before RED sees it
+//   found, and over the share in both rows --> dropped before a scheme sees it
 //
 // A bucket fills with the bytes of packets and drains at a rate set by the controller, share < allowance. A packet that would fill it
 // above its depth is over, and is not added. So in any time t a connection passes at most allowance_depth + allowance t; once it
@@ -94,7 +94,7 @@ control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_me
     }
 
     apply {
-        // RED may have dropped a copy before.
+        // A scheme may have dropped a copy before.
         if (standard_metadata.egress_spec != DROP_PORT && limits_of_port.apply().hit) {
             // The golden ratio's bits: neighbouring ports give distant values.
             bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)port * 0x9E3779B97F4A7C15);

@@ -43,7 +43,7 @@ def test_the_options_are_the_network() -> None:
     bottleneck, access = experiment.topology.links[0], experiment.topology.links[1]
     # 5 Mb/s x 64 ms = 40000 bytes = 80 packets of 500 bytes.
     assert (bottleneck.rate_bps, bottleneck.queue_packets, bottleneck.queue) == (5e6, 120, "red")
-    assert bottleneck.red.mean_packet_bytes == 500
+    assert bottleneck.aqm.mean_packet_bytes == 500
     assert (access.rate_bps, access.delay_s, access.queue) == (50e6, 0.002, "droptail")
     assert propagation_s(experiment, experiment.flows[0]) == pytest.approx(0.064)
     flows = {f.name: f for f in experiment.flows}
@@ -87,7 +87,7 @@ def test_every_topology_has_the_round_trip(topology: str, switches: int | None, 
         (Options(("my-rate",)), "(a kind of your own: --algorithm FILE.py, docs/own-algorithm.md)"),
         (
             Options(("als",), queue="ared"),
-            "--queue ared: must be red, codel, pie, pi2, dualpi2, step or droptail; for a queue management of your own, write 'red'",
+            "--queue ared: must be red, codel, pie, pi2, dualpi2, step or droptail; for a queue management of your own, give its folder with --scheme FOLDER",
         ),
         (Options(("als",), bottleneck="0mbit"), "--bottleneck 0mbit: must be positive, as in 10mbit"),
         (Options(("als",), rtt="64"), "--rtt 64: no unit; write 64ms or 64s"),

@@ -1,4 +1,4 @@
-"""CoDel of users' links (p4src/codel.p4, RFC 8289) in virtual time; switch/stf/tests/queues holds its arithmetic against the RFC's pseudocode."""
+"""CoDel of users' links (p4src/schemes/codel/codel.p4, RFC 8289) in virtual time; switch/stf/tests/queues holds its arithmetic against the RFC's pseudocode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 import fairlane
 from fairlane.errors import Refusal
 from fairlane.fabrics import virtual_fabric
-from fairlane.topologies.model import Codel, Link
+from fairlane.p4src.schemes.codel.scheme import Codel
+from fairlane.topologies.model import Link
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -30,9 +31,9 @@ def test_codel_marks() -> None:
 
 
 def test_a_link_has_one_scheme() -> None:
-    assert Link(("a", "b"), 1e6, codel=Codel()).queue == "codel"
-    assert Link(("a", "b"), 1e6, queue="codel").codel == Codel()
-    assert Link(("a", "b"), 1e6, queue="droptail", codel=Codel()).codel is None
+    assert Link(("a", "b"), 1e6, schemes=(Codel(),)).queue == "codel"
+    assert Link(("a", "b"), 1e6, queue="codel").aqm == Codel()
+    assert Link(("a", "b"), 1e6, queue="droptail", schemes=(Codel(),)).aqm is None
     with pytest.raises(ValueError, match="target_s: CoDel needs 1e-6 <= target_s < interval_s"):
         Codel(target_s=0.2)
     with pytest.raises(Refusal, match="--queue ared: must be red, codel, pie, pi2, dualpi2, step or droptail"):

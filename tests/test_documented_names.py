@@ -15,6 +15,7 @@ from fairlane.experiments.model import Settings
 from fairlane.hosts.sources import Source
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import tomllib
+from fairlane.schemes import registry
 from fairlane.studies import read
 from fairlane.topologies import builders, load, model
 from tools.documented import blocks, names
@@ -111,6 +112,8 @@ def _known_keys() -> set[str]:
     )
     for kind in load._KINDS.values():
         known |= _keys_of(kind)
+    for name, parameters in registry.parameters().items():
+        known |= {name} | _keys_of(parameters)
     for kind in kinds.tables():
         known |= {kind, *kinds._fields(kind)}
     return known | {*sweep.KEYS, *sweep.REPORT_KEYS, *fabrics._OWN}

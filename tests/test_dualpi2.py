@@ -1,4 +1,4 @@
-"""DualPI2 of users' links (p4src/dualpi2.p4) in virtual time; switch/stf/tests/queues compares its arithmetic with [RFC 9332 sec A]."""
+"""DualPI2 of users' links (p4src/schemes/dualpi2/dualpi2.p4) in virtual time; switch/stf/tests/queues compares its arithmetic with [RFC 9332 sec A]."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import fairlane
 from fairlane import ad_hoc, user_files
 from fairlane.fabrics import bmv2_ports, switch_process, virtual_fabric
 from fairlane.inputs.located_toml import tomllib
+from fairlane.p4src.schemes.dualpi2.scheme import Dualpi2
 from fairlane.results.figures import Overload
 from fairlane.results.queues import overloads
 from fairlane.results.series import Steps
 from fairlane.topologies.builders import LinkSpec, dumbbell
-from fairlane.topologies.model import Dualpi2, Link
+from fairlane.topologies.model import Link
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -112,8 +113,8 @@ def test_an_overload_that_flaps_is_reported_once() -> None:
 
 
 def test_parameters_outside_their_range() -> None:
-    assert Link(("a", "b"), 1e6, queue="dualpi2").dualpi2 == Dualpi2()
-    assert Link(("a", "b"), 1e6, dualpi2=Dualpi2()).marks
+    assert Link(("a", "b"), 1e6, queue="dualpi2").aqm == Dualpi2()
+    assert Link(("a", "b"), 1e6, schemes=(Dualpi2(),)).marks
     for key, bad in (
         ("target_s", 2.0),
         ("update_s", 0.0),
@@ -135,7 +136,7 @@ def test_the_real_time_switch_is_given_the_scheduler() -> None:
         (Dualpi2(weight=9), ["--port-weight", "2=9"]),
         (Dualpi2(scheduler="ts-fifo", shift_s=0.03), ["--port-time-shift", "2=30000000ns"]),
     ):
-        port = switch_process.PortSetting(2, "eth2", 1e7, 100, 0.0, priorities=2, dualpi2=parameters)
+        port = switch_process.PortSetting(2, "eth2", 1e7, 100, 0.0, priorities=2, scheduler=parameters.scheduling)
         settings = switch_process.SwitchSettings("s1", 1, 9559, (port,), Path("s1.log"), Path("s1.csv"))
         command = switch_process.embedded_command(Path("fairlane-switch"), settings)
         at = command.index(option[0])

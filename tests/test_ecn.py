@@ -1,4 +1,4 @@
-"""RED that marks (p4src/red.p4, [RFC 3168 sec 5, 7]): which packets it marks, what TCP makes of it, and what is written down."""
+"""RED that marks (p4src/schemes/red/red.p4, [RFC 3168 sec 5, 7]): which packets it marks, what TCP makes of it, and what is written down."""
 
 from __future__ import annotations
 

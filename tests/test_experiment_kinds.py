@@ -271,7 +271,7 @@ def test_bad_settings_are_refused_with_file_line_and_key(tmp_path: Path, old: st
 )
 def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bool) -> None:
     found = load(tmp_path, GOOD.replace("{ rate_bps = 1000000 }", link)).topology.links[0]
-    assert (found.queue, found.red is not None) == (discipline, red)
+    assert (found.queue, found.aqm is not None and found.aqm.scheme.name == "red") == (discipline, red)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
     [
         (
             'queue = "ared"',
-            "queue: expected one of 'red', 'codel', 'pie', 'pi2', 'dualpi2', 'step', 'droptail', got 'ared'; for a queue management of your own, write 'red'",
+            "queue: expected one of 'red', 'codel', 'pie', 'pi2', 'dualpi2', 'step', 'droptail', got 'ared'; for a queue management of your own, give its folder with --scheme FOLDER",
         ),
         ('framing = "ppp"', "topology.bottleneck.framing: expected one of 'ethernet', 'ip', got 'ppp'"),
         ("loss = 1.0", "topology.bottleneck.loss: must be a probability in [0, 1), got 1"),

@@ -52,7 +52,7 @@ def test_als_3_is_the_papers_set_up() -> None:
     experiment = loader.load(loader.find("als-3"))
     link = experiment.topology.links[0]
     assert (link.ends, link.rate_bps, link.delay_s) == (("s1", "s2"), 10e6, 0.005)
-    assert (link.red.minimum, link.red.maximum) == (0.5, 0.95)
+    assert (link.aqm.minimum, link.aqm.maximum) == (0.5, 0.95)
     assert [f.start_s for f in experiment.flows if f.kind == "als"] == [0, 3, 6, 9, 12, 15, 18]
     assert sum(f.kind == "tcp-reno" for f in experiment.flows) == 3
     slow = loader.load(loader.find("als-3b"))

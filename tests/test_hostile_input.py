@@ -162,10 +162,10 @@ def begins() -> Iterator[None]:
         compiled: dict[Any, Any] = {}
         compiles = targets.Toolchain.compile
 
-        def once(self: targets.Toolchain, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
-            key = source, defines
+        def once(self: targets.Toolchain, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> Any:
+            key = source, defines, tuple(path.read_text() for place in include for path in sorted(place.glob("*.p4")))
             if key not in compiled:
-                json, p4info = compiles(self, source, folder, defines)
+                json, p4info = compiles(self, source, folder, defines, include)
                 compiled[key] = json.read_bytes(), p4info.read_bytes()
             paths = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
             for path, data in zip(paths, compiled[key]):

@@ -226,7 +226,7 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     assert live.ports[key].controls == again.ports[key].controls
 
     # And as it would have been followed while it was written.
-    sampler = Sampler(outcome.changed, outcome.timing, follow.CAUSES, estimate_red=True)
+    sampler = Sampler(outcome.changed, outcome.timing, follow.CAUSES, estimate_averages=True)
     growing = tmp_path / "growing"
     growing.mkdir()
     follower = follow.Follower(sampler, growing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import platform
@@ -14,6 +13,7 @@ import pytest
 
 from fairlane import probes, skeleton
 from fairlane.experiments import loader
+from fairlane.inputs import schema
 from fairlane.results import made
 from fairlane.results.nameless import nameless, without_folders
 
@@ -24,7 +24,7 @@ def test_a_runs_folder_says_what_made_it(tmp_path: Path) -> None:
     own = tmp_path / "someone"
     own.mkdir()
     source, _ = skeleton.algorithm("made-rate", own, False)
-    (own / "red.p4").write_bytes((ROOT / "p4src/red.p4").read_bytes() + b"// mine\n")
+    (own / "red.p4").write_bytes((ROOT / "p4src/schemes/red/red.p4").read_bytes() + b"// mine\n")
     words = ["run", "dumbbell", "--flow", "made-rate:1", "--queue", "red", "--duration", "2", f"--out={tmp_path}/out"]
     words += ["--algorithm", str(source), "--program", "../someone/red.p4"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -36,14 +36,22 @@ def test_a_runs_folder_says_what_made_it(tmp_path: Path) -> None:
     assert len(told["fairlane"]["sources_sha256"]) == len(told["fairlane"]["module_sha256"]) == 64
     assert told["python"] == f"{platform.python_implementation()} {platform.python_version()}"
     assert told["command"] == ["fairlane", *words[:8], "--out=…/out", "--algorithm", "…/made_rate.py", "--program", "…/red.p4"]
-    assert "files/made_rate.py" in told["files"] and "files/program/red.p4" in told["files"]
+    assert "files/made_rate.py" in told["files"] and "files/program/schemes/red/red.p4" in told["files"]
     assert (tmp_path / "out/files/made_rate.py").read_text() == source.read_text()
     program = json.loads((tmp_path / "out/experiment.json").read_text())["settings"]["control"]["program"]
     assert program == "files/program/als.p4" and (tmp_path / "out" / program).is_file()
     for path in (tmp_path / "out").rglob("*"):
         assert not path.is_file() or b"someone" not in path.read_bytes(), path
     # The folder's files are enough: the same records again.
-    again = [*words[:8], "--algorithm", "files/made_rate.py", "--program", "files/program/red.p4", "--out", str(tmp_path / "again")]
+    again = [
+        *words[:8],
+        "--algorithm",
+        "files/made_rate.py",
+        "--program",
+        "files/program/schemes/red/red.p4",
+        "--out",
+        str(tmp_path / "again"),
+    ]
     subprocess.run([sys.executable, "-m", "fairlane", *again], cwd=tmp_path / "out", env=environment, check=True, capture_output=True)
     first, second = ({p.name: p.read_bytes() for p in (tmp_path / name / "raw").iterdir()} for name in ("out", "again"))
     assert first == second
@@ -73,7 +81,7 @@ def test_words_name_nobody(word: str, shown: str) -> None:
 def test_plain_data_of_shared_settings_is_made_once_and_is_what_dataclasses_make_of_it() -> None:
     experiment = loader.load(loader.find("als-3"))
     plain = without_folders(experiment)
-    assert plain == without_folders(dataclasses.asdict(experiment)) and without_folders(experiment) is not plain
+    assert plain == without_folders(schema.plain(experiment)) and without_folders(experiment) is not plain
     first, second = (f["settings"] for f in plain["flows"][:2])
     assert (first is second) == (experiment.flows[0].settings is experiment.flows[1].settings)
 

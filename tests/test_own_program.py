@@ -113,7 +113,7 @@ def test_every_missing_name_is_told_before_a_run(
 def test_a_file_that_drops_names_is_refused_by_its_option(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    red = (probes.PACKAGE / "p4src" / "red.p4").read_text()
+    red = (probes.PACKAGE / "p4src" / "schemes" / "red" / "red.p4").read_text()
     (here / "red.p4").write_text(red.replace("early_drops", "drops_before").replace("set_link", "set_rate"))
     code, said = run(capsys, monkeypatch, "run", "dumbbell", "--flow", "rap:1", "--queue", "red", "--program", "red.p4", "--out", "o")
     assert code == 2
@@ -152,7 +152,7 @@ def test_a_program_that_is_none_is_refused_at_its_key(
 def ours(tmp_path_factory: pytest.TempPathFactory) -> tuple[P4Info, control_plane.Config]:
     folder = tmp_path_factory.mktemp("program")
     experiment = loader.load(loader.find("als-8"))
-    json, p4info = targets.compiler().compile(probes.source("p4src/als.p4"), folder, experiment.defines)
+    json, p4info = targets.compiled(experiment, targets.compiler(), folder)
     numbers = dict.fromkeys(experiment.topology.switches, 0)
     config = control_plane.configuration(experiment, addressing.assign(experiment.topology), numbers, json, p4info)
     return P4Info.read(p4info), config

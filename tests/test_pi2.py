@@ -1,4 +1,4 @@
-"""PI2 of users' links (p4src/pi2.p4) in virtual time; switch/stf/tests/queues holds its arithmetic against the formula."""
+"""PI2 of users' links (p4src/schemes/pi2/pi2.p4) in virtual time; switch/stf/tests/queues holds its arithmetic against the formula."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 import fairlane
 from fairlane.fabrics import virtual_fabric
-from fairlane.topologies.model import Link, Pi2
+from fairlane.p4src.schemes.pi2.scheme import Pi2
+from fairlane.topologies.model import Link
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -35,8 +36,8 @@ def test_a_probability_of_one_falls_again() -> None:
 
 
 def test_parameters_outside_their_range() -> None:
-    assert Link(("a", "b"), 1e6, queue="pi2").pi2 == Pi2()
-    assert Link(("a", "b"), 1e6, pi2=Pi2(ecn=True)).marks
+    assert Link(("a", "b"), 1e6, queue="pi2").aqm == Pi2()
+    assert Link(("a", "b"), 1e6, schemes=(Pi2(ecn=True),)).marks
     for key, bad in (("target_s", 2.0), ("update_s", 0.0), ("alpha", 16.0), ("beta", 0.0)):
         with pytest.raises(ValueError, match=f"^{key}: PI2 needs"):
             Pi2(**{key: bad})

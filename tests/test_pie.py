@@ -1,4 +1,4 @@
-"""PIE of users' links (p4src/pie.p4, RFC 8033) in virtual time; switch/stf/tests/queues holds its arithmetic against the RFC's."""
+"""PIE of users' links (p4src/schemes/pie/pie.p4, RFC 8033) in virtual time; switch/stf/tests/queues holds its arithmetic against the RFC's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 import fairlane
 from fairlane.fabrics import virtual_fabric
-from fairlane.topologies.model import Codel, Link, Pie
+from fairlane.p4src.schemes.codel.scheme import Codel
+from fairlane.p4src.schemes.pie.scheme import Pie
+from fairlane.topologies.model import Link
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -28,10 +30,10 @@ def test_pie_marks() -> None:
 
 
 def test_parameters_outside_their_range() -> None:
-    assert Link(("a", "b"), 1e6, pie=Pie()).queue == "pie"
-    assert Link(("a", "b"), 1e6, queue="pie").pie == Pie()
-    assert Link(("a", "b"), 1e6, queue="codel", pie=Pie(), codel=Codel()).pie is None
-    assert Link(("a", "b"), 1e6, pie=Pie(ecn=True)).marks
+    assert Link(("a", "b"), 1e6, schemes=(Pie(),)).queue == "pie"
+    assert Link(("a", "b"), 1e6, queue="pie").aqm == Pie()
+    assert Link(("a", "b"), 1e6, queue="codel", schemes=(Pie(), Codel())).schemes == (Codel(),)
+    assert Link(("a", "b"), 1e6, schemes=(Pie(ecn=True),)).marks
     for key, bad in (("target_s", 0.0), ("update_s", 2.0), ("alpha", 0.0), ("beta", 16.0), ("burst_s", -1.0)):
         with pytest.raises(ValueError, match=f"^{key}: "):
             Pie(**{key: bad})

@@ -63,7 +63,7 @@ def test_a_run_with_files_of_the_users_own_does_so_too(tmp_path: Path, elsewhere
         own = tmp_path / f"own-{Path(name).name}"
         own.mkdir()
         skeleton.algorithm("bytes-rate", own, False)
-        (own / "red.p4").write_bytes((ROOT / "p4src/red.p4").read_bytes() + b"// mine\n")
+        (own / "red.p4").write_bytes((ROOT / "p4src/schemes/red/red.p4").read_bytes() + b"// mine\n")
         given = ["--algorithm", str(own / "bytes_rate.py"), "--program", str(own / "red.p4")]
         outs.append(
             run(tmp_path / name, installation, "run", "dumbbell", "--flow", "bytes-rate:1", "--queue", "red", "--duration", "3", *given)
@@ -71,7 +71,7 @@ def test_a_run_with_files_of_the_users_own_does_so_too(tmp_path: Path, elsewhere
     same(*outs)
     for out in outs:
         assert (out / "files/bytes_rate.py").read_bytes() == (tmp_path / "own-one/bytes_rate.py").read_bytes()
-        assert (out / "files/program/red.p4").read_bytes().endswith(b"// mine\n")
+        assert (out / "files/program/schemes/red/red.p4").read_bytes().endswith(b"// mine\n")
         for name, content in files(out).items():
             assert str(tmp_path).encode() not in content, name
 

@@ -1,4 +1,4 @@
-"""Step marking of users' links (p4src/step.p4) with DCTCP (RFC 8257) in virtual time; switch/stf/tests/queues holds the marks against their definition."""
+"""Step marking of users' links (p4src/schemes/step/step.p4) with DCTCP (RFC 8257) in virtual time; switch/stf/tests/queues holds the marks against their definition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 import fairlane
 from fairlane import ad_hoc, floors
 from fairlane.fabrics import virtual_fabric
-from fairlane.topologies.model import Link, Step
+from fairlane.p4src.schemes.step.scheme import Step
+from fairlane.topologies.model import Link
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -28,10 +29,10 @@ def test_dctcp_keeps_a_full_link_at_a_short_queue() -> None:
 
 
 def test_a_threshold_in_packets() -> None:
-    settings = Link(("a", "b"), 1e6, step=Step(threshold_packets=20))
+    settings = Link(("a", "b"), 1e6, schemes=(Step(threshold_packets=20),))
     assert settings.queue == "step" and settings.marks
-    assert settings.step is not None and settings.step.threshold_s is None
-    assert Link(("a", "b"), 1e6, queue="step").step == Step(threshold_s=0.001)
+    assert isinstance(settings.aqm, Step) and settings.aqm.threshold_s is None
+    assert Link(("a", "b"), 1e6, queue="step").aqm == Step(threshold_s=0.001)
     for bad, key in (({"threshold_s": -1.0}, "threshold_s"), ({"threshold_packets": 0}, "threshold_packets")):
         with pytest.raises(ValueError, match=f"^{key}: from"):
             Step(**bad)

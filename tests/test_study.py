@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -168,9 +169,9 @@ def test_a_worker_translates_a_program_once_and_reads_the_records_that_it_needs(
     seen: list[Path] = []
     translate = targets.Toolchain.compile
 
-    def counted(self: targets.Toolchain, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+    def counted(self: targets.Toolchain, source: Path, folder: Path, *more: tuple[Any, ...]) -> tuple[Path, Path]:
         seen.append(source)
-        return translate(self, source, folder, defines)
+        return translate(self, source, folder, *more)
 
     monkeypatch.setattr(targets.Toolchain, "compile", counted)
     points._folder.cache_clear()

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fairlane.ad_hoc import QUEUES
 from fairlane.cli import app
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
@@ -28,7 +27,7 @@ from fairlane.hosts.records import HEADERS_BYTES
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.suites import carry_out, cases, distributions, media
-from fairlane.topologies.model import Link
+from fairlane.topologies.model import Link, queues
 
 FILES = cases.files("rfc8867")
 
@@ -293,7 +292,7 @@ def test_every_queue_can_be_tested_with_every_tcp() -> None:
             loaded = cases.load(path, "tcp-sack").suite
             assert loaded.case.startswith(path.stem.lstrip("0").split("-")[0])
             assert all("[RFC 7928 sec 4.2]" not in e.source and "RFC 7928 section" not in e.source for e in loaded.expect)
-            for queue in QUEUES:
+            for queue in queues():
                 found = cases.load(path, "tcp-cubic", cases.Options(queue)).experiment
                 links = [p.link for p in found.topology.ports()[found.bottleneck[0]] if p.number == found.bottleneck[1]]
                 assert [link.queue for link in links] == [queue]

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlane.p4src.schemes.red.scheme import Red
 from fairlane.topologies import addressing, builders
 from fairlane.topologies.builders import LinkSpec
-from fairlane.topologies.model import Link, Node, Red, Topology, TopologyError
+from fairlane.topologies.model import Link, Node, Topology, TopologyError
 
-TRUNK = LinkSpec(10e6, 0.005, 100, Red(0.5, 0.95, 0.1, 0.002))
+TRUNK = LinkSpec(10e6, 0.005, 100, (Red(0.5, 0.95, 0.1, 0.002),))
 ACCESS = LinkSpec(100e6)
 
 

@@ -9,21 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from fairlane.schemes.base import Parameters
 from fairlane.topologies.model import (
     MAX_HOSTS_OF_A_SWITCH,
     MAX_SWITCHES,
     OF_THE_TRACE,
-    Codel,
-    Discipline,
-    Dualpi2,
     Link,
     Node,
-    Pi2,
-    Pie,
-    Red,
-    Step,
     Topology,
     TopologyError,
+    queue_field,
+    scheme_fields,
 )
 from fairlane.topologies.trace import Trace
 
@@ -35,13 +31,8 @@ class LinkSpec:
     rate_bps: float = OF_THE_TRACE
     delay_s: float = 0.0
     queue_packets: int = 1000
-    red: Red | None = None
-    codel: Codel | None = None
-    pie: Pie | None = None
-    pi2: Pi2 | None = None
-    dualpi2: Dualpi2 | None = None
-    step: Step | None = None
-    queue: Discipline | None = None
+    schemes: tuple[Parameters, ...] = scheme_fields()
+    queue: str | None = queue_field()
     loss: float = 0.0
     jitter_s: float = 0.0
     jitter_std_s: float = 0.0

@@ -7,12 +7,30 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, Literal
 
+from fairlane.inputs import schema
+from fairlane.schemes import registry
+from fairlane.schemes.base import MAX_DELAY_S, Average, Parameters, Scheduler
 from fairlane.topologies.trace import Trace
 
-WAY_TO_AN_OWN_AQM = "; for a queue management of your own, write 'red' and give your P4 file with --program FILE.p4 (docs/own-aqm.md)"
-Discipline = Annotated[Literal["red", "codel", "pie", "pi2", "dualpi2", "step", "droptail"], WAY_TO_AN_OWN_AQM]
+WAY_TO_AN_OWN_AQM = "; for a queue management of your own, give its folder with --scheme FOLDER (docs/own-scheme.md)"
+
+
+def queues() -> tuple[str, ...]:
+    """What a link's `queue` may be: a scheme's name, or "droptail"."""
+    return (*registry.names(), registry.DROPTAIL)
+
+
+def scheme_fields() -> Any:
+    """The field `schemes` of a link: each scheme's parameters under the scheme's name."""
+    return field(default=(), metadata={schema.TABLES: registry.parameters})
+
+
+def queue_field() -> Any:
+    """The field `queue` of a link."""
+    return field(default=None, metadata={schema.CHOICES: queues, schema.WAY_OUT: WAY_TO_AN_OWN_AQM})
+
 
 # Port numbers of v1model are 9 bits wide. The last two have other uses: packets to and from the controller (CPU_PORT of
 # p4src/constants.p4), and drops.
@@ -24,7 +42,6 @@ MAX_HOSTS_OF_A_SWITCH = 253
 ETHERNET_BYTES = 14
 # What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
 MAX_RATE_BPS = 1e12
-MAX_DELAY_S = 1000.0
 MAX_QUEUE_PACKETS = 10_000_000
 MAX_DURATION_S = 1e7
 """Of a run, about 116 days."""
@@ -46,183 +63,6 @@ class Node:
 
     name: str
     kind: Literal["host", "switch"]
-
-
-@dataclass(frozen=True)
-class Red:
-    """Random early detection of a queue (Floyd and Jacobson 1993), thresholds as fractions of the buffer.
-
-    minimum, maximum: in [0, 1], minimum < maximum. max_p: drop probability just below the maximum, in (0, 1].
-    weight: of the moving average, in (0, 1). mean_packet_bytes: typical packet, for the decay in idle time. ecn: between the
-    thresholds, packets of an ECN-capable transport are marked instead of dropped [RFC 3168 sec 5, 7]. The defaults: the maximum three times
-    the minimum, as Floyd advises, and their paper's weight.
-    """
-
-    minimum: float = 0.25
-    maximum: float = 0.75
-    max_p: float = 0.1
-    weight: float = 0.002
-    mean_packet_bytes: int = 1000
-    ecn: bool = False
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.minimum < self.maximum <= 1:
-            raise ValueError(f"minimum: RED needs 0 <= minimum < maximum <= 1, got {self.minimum} and {self.maximum}")
-        check_red(self.max_p, self.weight, self.mean_packet_bytes)
-
-
-@dataclass(frozen=True)
-class Codel:
-    """CoDel of a queue [RFC 8289]: packets are dropped while all of them wait longer than a target for an interval.
-
-    target_s: in [1e-6, interval_s). interval_s: about the longest round trip, at most 1000. The defaults: [RFC 8289 sec 4.3] and
-    [RFC 8289 sec 4.2]. ecn: packets of an ECN-capable transport are marked instead of dropped.
-    """
-
-    target_s: float = 0.005
-    interval_s: float = 0.1
-    ecn: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1e-6 <= self.target_s < self.interval_s <= MAX_DELAY_S:
-            raise ValueError(
-                f"target_s: CoDel needs 1e-6 <= target_s < interval_s <= {MAX_DELAY_S:g}, got {self.target_s:g} s and {self.interval_s:g} s"
-            )
-
-
-# `p4src/pie.p4` and `p4src/pi2.p4` hold gains as 32-bit integers x 2^-48 per microsecond.
-_MAX_GAIN = 15.0
-
-
-@dataclass(frozen=True)
-class Pie:
-    """PIE of a queue [RFC 8033]: arrivals are dropped with a probability that a controller of the queue's delay sets.
-
-    target_s: in [1e-5, 1]. update_s: between updates of the probability, in [0.001, 1]. alpha, beta: gains of the delay's distance from the
-    target and of its growth, per second, in [0.002, 15]. burst_s: how long a queue that was idle may grow without drops, in [0, 1000]. The
-    defaults: [RFC 8033 sec 4.2] (target), [RFC 8033 sec 4.4] (burst), [RFC 8033 sec A] (gains). ecn: packets of an ECN-capable transport
-    are marked instead of dropped, while the probability is below 0.1.
-    """
-
-    target_s: float = 0.015
-    update_s: float = 0.015
-    alpha: float = 0.125
-    beta: float = 1.25
-    burst_s: float = 0.15
-    ecn: bool = False
-
-    def __post_init__(self) -> None:
-        check_controller("PIE", self.target_s, self.update_s, self.alpha, self.beta)
-        if not 0 <= self.burst_s <= MAX_DELAY_S:
-            raise ValueError(f"burst_s: from 0 to {MAX_DELAY_S:g} s, got {self.burst_s:g} s")
-
-
-@dataclass(frozen=True)
-class Pi2:
-    """PI2 of a queue (the Classic queue of [RFC 9332 sec A]): PIE's controller without its steps; arrivals are dropped with its probability squared.
-
-    Values and ranges as for PIE; the defaults: the formulas of [RFC 9332 sec A.1] (figure 2), for a longest round trip of 0.1 s. ecn: packets of
-    ECT(0) are marked instead of dropped, and those of ECT(1) with twice the probability, not squared.
-    """
-
-    target_s: float = 0.015
-    update_s: float = 0.015
-    alpha: float = 0.15
-    beta: float = 3.0
-    ecn: bool = False
-
-    def __post_init__(self) -> None:
-        check_controller("PI2", self.target_s, self.update_s, self.alpha, self.beta)
-
-
-LOW_LATENCY_QUEUE = 1
-"""The priority of DualPI2's low-latency queue; the Classic one has 0 (`p4src/dualpi2.p4`)."""
-
-
-@dataclass(frozen=True)
-class Dualpi2:
-    """DualPI2 of a queue [RFC 9332 sec A]: packets of ECT(1) or CE wait in a queue of their own, the low-latency queue, coupled to PI2 of the others.
-
-    target_s, update_s, alpha, beta: of the controller, ranges as for PIE; the defaults are those of the reference implementation
-    [RFC 9332 sec A.1], whose update interval is a multiple of 4 ms. Packets of ECT(0) are marked instead of dropped, except in overload.
-    min_threshold_s, range_s: low-latency packets are marked, with a likelihood that grows from 0 to 1, from a waiting time of the first on, over
-    the second [RFC 9332 sec A.1] figure 5; both in [0, 1000]; a range of 0 is a step. decisions: whether a likelihood becomes marks and drops by
-    the RFC's recur(), at even distances, or at random, as in the reference implementation [RFC 9332 sec 2.5.1].
-
-    scheduler: which queue sends next [RFC 9332 sec 4.2.2], weighted round robin (recommended in [RFC 9332 sec A.2]) or a time-shifted FIFO.
-    weight: w of the ratio w:1 in which the low-latency and the Classic queue send while both wait, in [1, 10000]; 15 is a Classic weight of 1/16.
-    shift_s: of the time-shifted FIFO; a low-latency packet goes first unless a Classic one has waited so much longer, in [0, 1000].
-    """
-
-    target_s: float = 0.015
-    update_s: float = 0.016
-    alpha: float = 0.16
-    beta: float = 3.2
-    min_threshold_s: float = 0.0008
-    range_s: float = 0.0004
-    decisions: Literal["recur", "random"] = "recur"
-    scheduler: Literal["wrr", "ts-fifo"] = "wrr"
-    weight: int = 15
-    shift_s: float = 0.05
-    ecn: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_controller("DualPI2", self.target_s, self.update_s, self.alpha, self.beta)
-        check_delay("min_threshold_s", self.min_threshold_s)
-        check_delay("range_s", self.range_s)
-        check_delay("shift_s", self.shift_s)
-        check_choice("decisions", self.decisions, ("recur", "random"))
-        check_choice("scheduler", self.scheduler, ("wrr", "ts-fifo"))
-        if not 1 <= self.weight <= 10_000:
-            raise ValueError(f"weight: an integer from 1 to 10000, got {self.weight}")
-
-
-def check_choice(name: str, given: str, known: tuple[str, ...]) -> None:
-    """ValueError for a word that is none of those known."""
-    if given not in known:
-        raise ValueError(f"{name}: give {' or '.join(map(repr, known))}, got {given!r}")
-
-
-def check_controller(name: str, target_s: float, update_s: float, alpha: float, beta: float) -> None:
-    """ValueError for values of a proportional integral controller that its P4 program cannot hold."""
-    if not 1e-5 <= target_s <= 1:
-        raise ValueError(f"target_s: {name} needs 1e-5 to 1 s, got {target_s:g} s")
-    if not 1e-3 <= update_s <= 1:
-        raise ValueError(f"update_s: {name} needs 0.001 to 1 s, got {update_s:g} s")
-    for key, gain in (("alpha", alpha), ("beta", beta)):
-        if not 0.002 <= gain <= _MAX_GAIN:
-            raise ValueError(f"{key}: {name} needs 0.002 to {_MAX_GAIN:g} per second, got {gain:g}")
-
-
-@dataclass(frozen=True)
-class Step:
-    """Step marking of a queue [RFC 8257 sec 3.1]: packets of an ECN-capable transport are marked, none is dropped.
-
-    threshold_s: a packet is marked that waited longer, in [0, 1000]; 0.001 where neither is given. threshold_packets: and one that met so many
-    waiting packets (K), in [1, 2^31).
-    """
-
-    threshold_s: float | None = None
-    threshold_packets: int | None = None
-    ecn: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        if self.threshold_s is None and self.threshold_packets is None:
-            object.__setattr__(self, "threshold_s", 0.001)
-        if self.threshold_s is not None and not 0 <= self.threshold_s <= MAX_DELAY_S:
-            raise ValueError(f"threshold_s: from 0 to {MAX_DELAY_S:g} s, got {self.threshold_s:g} s")
-        if self.threshold_packets is not None and not 1 <= self.threshold_packets < 2**31:
-            raise ValueError(f"threshold_packets: from 1 to {2**31 - 1}, got {self.threshold_packets}")
-
-
-def check_red(max_p: float, weight: float, mean_packet_bytes: float) -> None:
-    """ValueError for a value of RED outside its range, whatever its thresholds are counted in."""
-    if not 0 < max_p <= 1:
-        raise ValueError(f"max_p: must be in (0, 1], got {max_p}")
-    if not 0 < weight < 1:
-        raise ValueError(f"weight: must be in (0, 1), got {weight}")
-    if mean_packet_bytes < 1:
-        raise ValueError(f"mean_packet_bytes: must be positive, got {mean_packet_bytes}")
 
 
 def check_rate(name: str, rate_bps: float) -> None:
@@ -255,26 +95,14 @@ def check_jitter(jitter_s: float, jitter_std_s: float) -> None:
         raise ValueError("jitter_std_s: jitter is uniform up to jitter_s, or Gaussian of jitter_std_s: leave out one of the two")
 
 
-SCHEMES: dict[
-    Literal["red", "codel", "pie", "pi2", "dualpi2", "step"], type[Red] | type[Codel] | type[Pie] | type[Pi2] | type[Dualpi2] | type[Step]
-] = {
-    "red": Red,
-    "codel": Codel,
-    "pie": Pie,
-    "pi2": Pi2,
-    "dualpi2": Dualpi2,
-    "step": Step,
-}
-
-
 @dataclass(frozen=True)
 class Link:
     """A full-duplex link. Both directions have the same rate, delay and queue.
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
-    queue: "red", "codel", "pie", "pi2", "dualpi2" or "step", with the parameters of that name, or "droptail": only a full queue drops. Left out: the one that is given. A switch
-    manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
+    queue: the name of a scheme (`fairlane.schemes`), whose parameters are under that name, or "droptail": only a full queue drops. Left out: the one that is given. schemes: parameters
+    that are given; once made, those of `queue` alone. A switch manages its queues; a host's are drop-tail. loss: part of the frames, drawn at random, that the link loses in each direction, in
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. jitter_std_s: instead, the absolute value of a Gaussian of this standard
     deviation, at most three times it [RFC 8868 sec 4.5.3], and no frame comes sooner after the one before than that takes at the link's rate
     [RFC 8868 sec 4.5.2]. framing: what rate_bps counts, whole Ethernet
@@ -286,13 +114,8 @@ class Link:
     rate_bps: float = OF_THE_TRACE
     delay_s: float = 0.0
     queue_packets: int = 1000
-    red: Red | None = None
-    codel: Codel | None = None
-    pie: Pie | None = None
-    pi2: Pi2 | None = None
-    dualpi2: Dualpi2 | None = None
-    step: Step | None = None
-    queue: Discipline | None = None
+    schemes: tuple[Parameters, ...] = scheme_fields()
+    queue: str | None = queue_field()
     loss: float = 0.0
     jitter_s: float = 0.0
     jitter_std_s: float = 0.0
@@ -307,15 +130,16 @@ class Link:
             if self.trace is None:
                 raise ValueError("missing key 'rate_bps'")
             object.__setattr__(self, "rate_bps", self.trace.mean_bps())
-        discipline = self.queue or next((name for name in SCHEMES if getattr(self, name) is not None), "droptail")
-        if discipline not in (*SCHEMES, "droptail"):
-            raise ValueError(f"queue: must be {', '.join(map(repr, SCHEMES))} or 'droptail', got {discipline!r}")
-        given = [name for name in SCHEMES if getattr(self, name) is not None]
+        given = {one.scheme.name: one for one in self.schemes}
+        discipline = self.queue or next(iter(given), registry.DROPTAIL)
+        if discipline not in queues():
+            raise ValueError(f"queue: must be {', '.join(map(repr, registry.names()))} or 'droptail', got {discipline!r}")
         if self.queue is None and len(given) > 1:
-            raise ValueError(f'queue: {given[0]} and {given[1]} are both given: write queue = "{given[0]}" or queue = "{given[1]}"')
+            first, second = list(given)[:2]
+            raise ValueError(f'queue: {first} and {second} are both given: write queue = "{first}" or queue = "{second}"')
         object.__setattr__(self, "queue", discipline)
-        for name, scheme in SCHEMES.items():
-            object.__setattr__(self, name, (getattr(self, name) or scheme()) if name == discipline else None)
+        scheme = registry.SCHEMES.get(discipline)
+        object.__setattr__(self, "schemes", () if scheme is None else (given.get(discipline) or scheme.parameters(),))
         if self.framing not in ("ethernet", "ip"):
             raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
         if not 0 <= self.loss < 1:
@@ -343,8 +167,27 @@ class Link:
     @property
     def marks(self) -> bool:
         """Whether its queues mark packets by ECN."""
-        scheme = self.red or self.codel or self.pie or self.pi2 or self.dualpi2 or self.step
-        return scheme is not None and scheme.ecn
+        return self.aqm is not None and self.aqm.marks
+
+    @property
+    def aqm(self) -> Parameters | None:
+        """The scheme that manages its switches' queues; None for drop-tail."""
+        return self.schemes[0] if self.schemes else None
+
+    @property
+    def average(self) -> Average | None:
+        """The average of its queue by which the scheme decides."""
+        return None if self.aqm is None else self.aqm.average(self.queue_packets)
+
+    @property
+    def scheduling(self) -> Scheduler | None:
+        """Which of several queues sends next; None: strict priority."""
+        return None if self.aqm is None else self.aqm.scheduling
+
+    @property
+    def causes(self) -> dict[str, str]:
+        """Causes of drops by the scheme: the column that counts each."""
+        return {} if self.aqm is None else {counter.cause: counter.column for counter in self.aqm.scheme.counters if counter.cause}
 
     @property
     def mean_jitter_s(self) -> float:
@@ -354,7 +197,7 @@ class Link:
     @property
     def priorities(self) -> int:
         """Queues of each port, the highest the most urgent."""
-        return LOW_LATENCY_QUEUE + 1 if self.dualpi2 else 1
+        return 1 if self.aqm is None else self.aqm.priorities
 
     @property
     def uncounted_bytes(self) -> int:

@@ -31,7 +31,7 @@ def obstacle(topology: Topology, has_netem: bool, has_delay_line: bool) -> str |
     """Why BMv2 cannot be this network on this machine; None when it can."""
     dual = next((x for x in topology.links if x.priorities > 1), None)
     if dual is not None:
-        return f"link {' - '.join(dual.ends)} has two queues (dualpi2) that share its rate, and each of BMv2's priority queues has a rate of its own"
+        return f"link {' - '.join(dual.ends)} has two queues ({dual.queue}) that share its rate, and each of BMv2's priority queues has a rate of its own"
     delayed = next((x for x in topology.links if x.delay_s > 0), None)
     if delayed is not None and not has_netem and not has_delay_line:
         return (

@@ -1,8 +1,8 @@
 """The record of BMv2's ports, which the embedded switch writes itself (`--stats`): the same columns, as far as BMv2 provides them.
 
 Bytes and packets come from the kernel's counters of the port's interface. The queue is the register in which the P4 program
-keeps it for RED (`p4src/red.p4`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
-full queue drops, so there are no columns of drops; the program itself counts RED's drops, and the controller reads these counters.
+keeps it (`Scheme.queue_register`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
+full queue drops, so there are no columns of drops; the program itself counts its schemes' drops, and the controller reads these counters.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TextIO
 
 from fairlane.fabrics.bmv2_thrift import Bmv2Error, Bmv2Thrift, NoSuchRegister
 from fairlane.fabrics.switch_process import SwitchSettings
+from fairlane.schemes import registry
 
 COLUMNS = (
     "time_s",
@@ -32,7 +33,7 @@ COLUMNS = (
     "queue_integral_packet_s",
     "queue_packets_mean",
 )
-QUEUE_REGISTER = "red_queue"
+QUEUE_REGISTER = next(scheme.queue_register for scheme in registry.standing() if scheme.queue_register)
 _PROC_NET_DEV = Path("/proc/net/dev")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fairlane import probes
 from fairlane.controller import config as controller_config
@@ -12,12 +13,12 @@ from fairlane.controller import names
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
-from fairlane.controller.red import Red as ControllerRed
 from fairlane.controller.timetable import NS
 from fairlane.errors import ProgramRefused, Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.hosts.algorithms.base import Explicit
 from fairlane.inputs.located_toml import Document
+from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
@@ -48,12 +49,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                     Port(
                         p.number,
                         round(p.link.rate_bps),
-                        _red(p.link),
-                        p.link.codel,
-                        p.link.pie,
-                        p.link.pi2,
-                        p.link.dualpi2,
-                        p.link.step,
+                        _schemes(p.link),
                         control.rcp if Explicit.RATE in explicit and name not in control.plain_switches else None,
                         control.xcp if Explicit.FEEDBACK in explicit and name not in control.plain_switches else None,
                         control.abc if Explicit.MARK in explicit and name not in control.plain_switches else None,
@@ -73,9 +69,10 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
 
 
 def check_program(experiment: Experiment, p4info: Path) -> None:
-    """ProgramRefused names everything that an experiment's program lacks, unless it is Fairlane's own."""
+    """ProgramRefused names everything that an experiment's program lacks, unless it and its schemes are Fairlane's own."""
     control = experiment.settings.control
-    if probes.is_own(probes.source(control.program)):
+    own_schemes = [scheme for scheme in experiment.schemes if not registry.is_own(scheme)]
+    if probes.is_own(probes.source(control.program)) and not own_schemes:
         return
     config = configuration(
         experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info
@@ -86,6 +83,11 @@ def check_program(experiment: Experiment, p4info: Path) -> None:
         als_later={change.switch for change, _, _ in experiment.changes if change.als},
         joins=any(flow.receivers for flow in experiment.flows),
     )
+    if lacking and probes.is_own(probes.source(control.program)):
+        raise ProgramRefused(
+            f"{', '.join(str(scheme.folder) for scheme in own_schemes)}: the P4 file lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} that "
+            f"{registry.DESCRIPTION} fills or reads:\n  " + "\n  ".join(lacking) + "\nGive both files the same names (docs/own-scheme.md)."
+        )
     if lacking:
         raise ProgramRefused(
             f"{control.program} lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} of als.p4, which the controller fills or "
@@ -104,19 +106,16 @@ def located(error: Refusal, document: Document | None, programs: Sequence[str | 
     return document.error(key, str(error)) if document is not None and key in document.places else error
 
 
-def _red(link: Link) -> ControllerRed | None:
-    """Thresholds as packets instead of fractions of the buffer. Refusal when the P4 program's numbers cannot hold them."""
-    if link.red is None:
-        return None
-    red = link.red
+def _schemes(link: Link) -> tuple[Any, ...]:
+    """As the controller has them, whose thresholds may be packets instead of fractions of the buffer. Refusal when the P4 program's numbers cannot hold them."""
+    if link.aqm is None:
+        return ()
     try:
-        parameters = ControllerRed(
-            red.minimum * link.queue_packets, red.maximum * link.queue_packets, red.max_p, red.weight, red.mean_packet_bytes, red.ecn
-        )
-        parameters.action_parameters(link.rate_bps)
+        of_port = link.aqm.of_port(link.queue_packets)
+        list(of_port.entries(link.rate_bps))
     except ValueError as error:
         raise Refusal(f'link {" - ".join(link.ends)}: {error}; give a smaller queue_packets, or queue = "droptail".') from error
-    return parameters
+    return (of_port,)
 
 
 def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
@@ -139,12 +138,12 @@ def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
 
 
 def _check_changes(experiment: Experiment) -> None:
-    """Refusal when a rate that a port will have is none that its RED can represent."""
+    """Refusal when a rate that a port will have is none that its scheme can represent."""
     ports = {(p.node, p.number): p for name in experiment.topology.switches for p in experiment.topology.ports()[name]}
     for change in changes(experiment, 0):
         if isinstance(change, RateChange):
             port = ports[change.switch, change.port]
-            _red(dataclasses.replace(port.link, rate_bps=float(change.rate_bps)))
+            _schemes(dataclasses.replace(port.link, rate_bps=float(change.rate_bps)))
 
 
 def write(config: Config, path: Path) -> None:

@@ -115,7 +115,7 @@ def port_settings(
                 p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch and p.link_index not in uplinks else 1) if delays else 0.0,
                 p.link.uncounted_bytes,
                 p.link.priorities,
-                p.link.dualpi2,
+                p.link.scheduling,
             )
             for p in topology.ports()[name]
         )

@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlane import errors, probes, python_child
+from fairlane import errors, python_child
 from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import awake, control_plane, descriptors, flows, leftovers, preflight
+from fairlane.fabrics import awake, control_plane, descriptors, flows, leftovers, preflight, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
@@ -72,8 +72,7 @@ def network(
         say(f"removed the leftovers of a dead run: {what}")
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
-    control = experiment.settings.control
-    json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
+    json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
     control_plane.check_program(experiment, p4info_path)
     headers = Headers(json_path)
     for flow in experiment.flows:

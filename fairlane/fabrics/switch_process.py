@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fairlane.topologies.model import CPU_PORT, Dualpi2
+from fairlane.schemes.base import Scheduler
+from fairlane.topologies.model import CPU_PORT
 
 # IANA's port of P4Runtime; further switches count up.
 FIRST_GRPC_PORT = 9559
@@ -16,8 +17,8 @@ FIRST_GRPC_PORT = 9559
 @dataclass(frozen=True)
 class PortSetting:
     """One port. rate_bps and queue_packets of the queue to its link; delay_s is added to each frame that leaves. uncounted_bytes: of each
-    frame, those that the rate does not count. priorities: queues. dualpi2: whose scheduler
-    they have, in place of strict priority."""
+    frame, those that the rate does not count. priorities: queues. scheduler: which of them sends
+    next, in place of strict priority."""
 
     number: int
     interface: str
@@ -26,7 +27,7 @@ class PortSetting:
     delay_s: float
     uncounted_bytes: int = 0
     priorities: int = 1
-    dualpi2: Dualpi2 | None = None
+    scheduler: Scheduler | None = None
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
             command += ["--port-delay", f"{port.number}={port.delay_s * 1e9:.0f}ns"]
         if port.uncounted_bytes:
             command += ["--port-overhead", f"{port.number}={-port.uncounted_bytes}"]
-        if port.dualpi2 is not None and port.dualpi2.scheduler == "wrr":
-            command += ["--port-weight", f"{port.number}={port.dualpi2.weight}"]
-        elif port.dualpi2 is not None:
-            command += ["--port-time-shift", f"{port.number}={port.dualpi2.shift_s * 1e9:.0f}ns"]
+        if port.scheduler is not None and port.scheduler.weight is not None:
+            command += ["--port-weight", f"{port.number}={port.scheduler.weight}"]
+        elif port.scheduler is not None and port.scheduler.shift_s is not None:
+            command += ["--port-time-shift", f"{port.number}={port.scheduler.shift_s * 1e9:.0f}ns"]
     if settings.links is not None:
         command += ["--links", str(settings.links)]
     command += ["--stats", str(settings.stats), "--stats-interval", f"{settings.stats_interval_s:g}", "--seed", str(settings.seed)]

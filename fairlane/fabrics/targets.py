@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from json import dumps as encoded
@@ -13,10 +14,11 @@ from typing import Literal, Protocol
 
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal
-from fairlane.experiments.model import Change
+from fairlane.experiments.model import Change, Experiment
 from fairlane.fabrics import bmv2_ports, link_plans
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.switch_process import BMV2, EMBEDDED, SwitchSettings, Target
+from fairlane.schemes import chosen
 from fairlane.topologies.model import Topology
 
 Choice = Literal["auto", "embedded", "bmv2"]
@@ -40,8 +42,9 @@ class Toolchain:
     def switch_command(self, settings: SwitchSettings) -> list[str]:
         return self.target.command(self.switch, settings)
 
-    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
-        """P4 source -> BMv2 JSON and P4Info text in `folder`. defines: macros. Refusal with the compiler's own message."""
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> tuple[Path, Path]:
+        """P4 source -> BMv2 JSON and P4Info text in `folder`. defines: macros. include: folders in which included files are sought first. Refusal
+        with the compiler's own message."""
         if "\0" in str(source):
             raise ProgramRefused(f"{str(source)!r}: no file has such a name")
         json, p4info = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
@@ -51,8 +54,7 @@ class Toolchain:
             str(json),
             "--p4runtime-files",
             str(p4info),
-            "-I",
-            str(source.parent),
+            *(word for place in (*include, source.parent) for word in ("-I", str(place))),
             *(f"-D{name}" for name in defines),
             str(source),
         ]
@@ -75,12 +77,12 @@ class ModuleCompiler:
 
     why: str = "switches and compiler in the process"
 
-    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> tuple[Path, Path]:
         """As `Toolchain.compile`."""
         from fairlane import native
 
         json_path, p4info_path = folder / f"{source.stem}.json", folder / f"{source.stem}.p4info.txtpb"
-        program, p4info, said = native.compile(source, include=[source.parent], define=list(defines))
+        program, p4info, said = native.compile(source, include=[*include, source.parent], define=list(defines))
         if program is None or p4info is None:
             raise ProgramRefused(f"{source} does not compile:\n{said.strip()}")
         json_path.write_text(_without_folder(program, source.parent), encoding="utf-8", newline="\n")
@@ -99,7 +101,23 @@ class Compiles(Protocol):
     @property
     def why(self) -> str: ...
 
-    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]: ...
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> tuple[Path, Path]: ...
+
+
+def compiled(experiment: Experiment, toolchain: Compiles, folder: Path) -> tuple[Path, Path]:
+    """An experiment's program with the schemes that its links have: BMv2 JSON and P4Info text in `folder`. Refusal with the compiler's message."""
+    source, schemes = probes.source(experiment.settings.control.program), experiment.schemes
+    if not chosen.has_choice(source):
+        return toolchain.compile(source, folder, (*experiment.defines, *chosen.macros(schemes)))
+    with tempfile.TemporaryDirectory(prefix="fairlane-chosen-") as name:
+        chosen.write(schemes, source, Path(name))
+        made = toolchain.compile(source, folder, (*experiment.defines, chosen.MACRO), (Path(name),))
+        # The same bytes wherever the folders are.
+        text = _without_folder(made[0].read_text(encoding="utf-8"), Path(name))
+        for place in {scheme.folder.parent for scheme in schemes}:
+            text = _without_folder(text, place)
+        made[0].write_text(text, encoding="utf-8", newline="\n")
+        return made
 
 
 def resolve(

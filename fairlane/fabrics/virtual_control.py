@@ -93,11 +93,12 @@ class VirtualController:
             file.close()
 
     def check_rate(self, switch: str, port: int, rate_bps: int) -> None:
-        """ValueError when the port's RED cannot represent such a rate."""
+        """ValueError when the port's scheme cannot represent such a rate."""
         for control in self._controls:
             for known in control.switch.ports:
-                if control.switch.name == switch and known.number == port and known.red is not None:
-                    known.red.action_parameters(rate_bps)
+                if control.switch.name == switch and known.number == port:
+                    for settings in known.schemes:
+                        list(settings.entries(rate_bps))
 
     def ask_rate(self, switch: str, port: int, rate_bps: int) -> int:
         """An unplanned change of a link's rate at a switch; returns the timer with which the network must wake the controller."""

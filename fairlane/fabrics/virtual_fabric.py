@@ -13,13 +13,12 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypedDict
 
-from fairlane import probes
 from fairlane.controller.changes import Change as ControllerChange
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
-from fairlane.fabrics import control_plane, descriptors, flows
+from fairlane.fabrics import control_plane, descriptors, flows, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers, program_file
@@ -31,8 +30,9 @@ from fairlane.fabrics.virtual_control import VirtualController
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
+from fairlane.schemes.base import Scheduler
 from fairlane.topologies import addressing
-from fairlane.topologies.model import CPU_PORT, Dualpi2, Link
+from fairlane.topologies.model import CPU_PORT, Link
 from fairlane.topologies.trace import OPPORTUNITY_BYTES
 
 try:
@@ -195,8 +195,7 @@ def build(
 ) -> tuple[Network, addressing.Addressing, VirtualController]:
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
-    control = experiment.settings.control
-    json_path, p4info_path = options.toolchain.compile(probes.source(control.program), folder, experiment.defines)
+    json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
     control_plane.check_program(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
@@ -229,7 +228,7 @@ def _link(link: Link) -> native.Link:
         jitter_ns=round(link.jitter_s * NS),
         jitter_std_ns=round(link.jitter_std_s * NS),
         overhead_bytes=-link.uncounted_bytes,
-        **_scheduler(link.dualpi2),
+        **_scheduler(link.scheduling),
     )
 
 
@@ -238,10 +237,12 @@ def _has_queues(experiment: Experiment) -> bool:
     return any(link.priorities > 1 for link in experiment.topology.links)
 
 
-def _scheduler(dualpi2: Dualpi2 | None) -> dict[str, int]:
-    if dualpi2 is None:
+def _scheduler(scheduler: Scheduler | None) -> dict[str, int]:
+    if scheduler is None:
         return {}
-    return {"weight": dualpi2.weight} if dualpi2.scheduler == "wrr" else {"time_shift_ns": round(dualpi2.shift_s * NS)}
+    if scheduler.weight is not None:
+        return {"weight": scheduler.weight}
+    return {} if scheduler.shift_s is None else {"time_shift_ns": round(scheduler.shift_s * NS)}
 
 
 def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) -> None:

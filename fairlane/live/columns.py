@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlane.controller.timetable import NS
-from fairlane.live.sampler import DROPPED, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler, drop_probability
+from fairlane.live.sampler import DROPPED, RECEIVED, SENT, WAITED, Line, PortTrack, Sampler
 
 
 def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None]:
@@ -31,16 +31,15 @@ def rates(sampler: Sampler, line: Line, start: int, end: int) -> list[int | None
 
 
 def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dict[str, Any]:
-    """load: part of the link used over the last second. queue: packets, mean of a sample. average, probability: RED's. connections,
+    """load: part of the link used over the last second. queue: packets, mean of a sample. average, probability: the scheme's. connections,
     fair_rate: the value that the controller put in force. drops: sums by cause, those that happened."""
     columns: dict[str, Any] = {"load": [], "queue": [], "average": [], "probability": [], "connections": [], "fair_rate": []}
-    buffer = port.port.link.queue_packets
     for i in range(start, end):
         columns["load"].append(_load(sampler, port, i, SENT))
         columns["queue"].append(_queue(sampler, port, i))
         average, control = port.average_at(i), port.control_at(sampler.times[i])
         columns["average"].append(None if average is None else round(average, 2))
-        probability = drop_probability(average, port.red, buffer)
+        probability = None if average is None or port.average is None else port.average.probability(average)
         columns["probability"].append(None if probability is None else round(probability, 5))
         columns["connections"].append(None if control is None else control.connections)
         columns["fair_rate"].append(None if control is None else round(control.fair_rate_bps))
@@ -50,8 +49,8 @@ def port_columns(sampler: Sampler, port: PortTrack, start: int, end: int) -> dic
 
 
 def drop_causes(sampler: Sampler, port: PortTrack) -> list[str]:
-    """A port's causes of drops: RED's two if it runs RED, a full queue, and any other cause that occurred."""
-    always = [*(["red_early", "red_forced"] if port.red is not None else []), "tail"]
+    """A port's causes of drops: its scheme's, a full queue, and any other cause that occurred."""
+    always = [*port.port.link.causes, "tail"]
     seen = _drops(sampler, port, len(sampler.times) - 1) if sampler.times else {}
     return [*always, *(cause for cause, count in seen.items() if count and cause not in always)]
 
@@ -70,11 +69,13 @@ def _queue(sampler: Sampler, port: PortTrack, index: int) -> float | None:
 
 
 def _drops(sampler: Sampler, port: PortTrack, index: int) -> dict[str, int]:
-    """Sums. Drops in ingress count at the input port; RED's share of them is known by output port."""
-    found = {cause: round(count) for cause, count in zip(sampler.causes, port.at(index)[DROPPED:]) if count and cause != "ingress"}
-    control = port.control_at(sampler.times[index]) if port.red is not None else None
+    """Sums. Drops in ingress count at the input port; a scheme's share of them is known by output port, and drops in egress are the scheme's."""
+    causes = port.port.link.causes
+    others = {"ingress", "egress"} if causes else {"ingress"}
+    found = {cause: round(count) for cause, count in zip(sampler.causes, port.at(index)[DROPPED:]) if count and cause not in others}
+    control = port.control_at(sampler.times[index]) if causes else None
     if control is not None:
-        found["red_early"], found["red_forced"] = control.early, control.forced
+        found |= {cause: control.dropped[column] for cause, column in causes.items() if column in control.dropped}
     return found
 
 
@@ -110,7 +111,7 @@ def moment(sampler: Sampler, time_s: float, shares: dict[str, float], count: int
             }
             continue
         average, control = port.average_at(index), port.control_at(sampler.times[index])
-        probability = drop_probability(average, port.red, port.port.link.queue_packets)
+        probability = None if average is None or port.average is None else port.average.probability(average)
         ports[f"{node}:{number}"] = {
             "rate": sampler.rate_bps(port, sampler.times[index]),
             "load": _load(sampler, port, index, SENT),

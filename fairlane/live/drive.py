@@ -16,11 +16,9 @@ from fairlane.fabrics.progress import Progress
 from fairlane.fabrics.virtual_fabric import SHOW_EVERY_S, STEP_NS, ActiveRun
 from fairlane.live import changes
 from fairlane.live.page_process import Answer, Changed, PageProcess, Request, Steered, Update
-from fairlane.live.sampler import RECORD_S, instants_ns
+from fairlane.live.sampler import RECORD_S, counted, instants_ns
 from fairlane.live.session import UPDATE_S, Pace
 
-RED_AVERAGE = "red_average"
-_RED_SCALE = 1 << 20
 _RECORD_NS = round(RECORD_S * NS)
 # A slice takes about so long: what comes between is pause, requests and updates.
 _SLICE_S = 0.012
@@ -48,7 +46,7 @@ class Driver:
         self._progress = progress
         self._first_ns, self._every_ns = instants_ns(active.experiment, active.timing)
         self._sums: list[tuple[int, int, bytes]] = []
-        self._controls: list[tuple[str, int, float, int, float, int, int]] = []
+        self._controls: list[tuple[str, int, float, int, float, dict[str, int]]] = []
         self._averages: list[tuple[str, int, float, float]] = []
         self._changes: list[dict[str, Any]] = []
         self._alone = False
@@ -59,17 +57,18 @@ class Driver:
         self._drained_s = self._shown_s = self._polled_s = 0.0
         self._drained_ns = self._taken_ns = 0
         ports = active.experiment.topology.ports()
-        self._red = {
-            switch: numbers
-            for switch in active.experiment.topology.switches
-            if (numbers := [port.number for port in ports[switch] if port.link.red is not None])
-        }
+        # Of each switch and register with averages: its scale, and ports.
+        self._registers: dict[tuple[str, str], tuple[int, list[int]]] = {}
+        for switch in active.experiment.topology.switches:
+            for port in ports[switch]:
+                if (average := port.link.average) is not None:
+                    self._registers.setdefault((switch, average.register), (average.scale, []))[1].append(port.number)
 
     def run(self) -> list[dict[str, Any]]:
         """What readers changed on the way."""
         active, pace = self._active, self._pace
         active.controller.tap = lambda r: self._controls.append(
-            (r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, r.red_early_drops, r.red_forced_drops)
+            (r.switch, r.port, r.time_s, r.connections, r.fair_rate_bps, counted(vars(r)))
         )
         end_ns = active.end_ns
         while active.network.now_ns < end_ns:
@@ -121,7 +120,7 @@ class Driver:
         network.run_until(until_ns)
         now = time.monotonic()
         if until_ns == record_ns:
-            self._read_red(until_ns)
+            self._read_averages(until_ns)
         if now - begun > _SLICE_S:
             self._slice_ns = max(_SHORTEST_SLICE_NS, (until_ns - before_ns) // 2)
         elif now - begun < _SLICE_S / 4:
@@ -144,15 +143,15 @@ class Driver:
         every_s = _UNSEEN_S if not self._page.attendance.watching else _FAST_UPDATE_S if self._pace.speed is None else _UPDATE_FROM_S
         return time.monotonic() - self._drained_s >= every_s
 
-    def _read_red(self, now_ns: int) -> None:
-        for switch, numbers in self._red.items():
+    def _read_averages(self, now_ns: int) -> None:
+        for (switch, register), (scale, numbers) in self._registers.items():
             try:
-                values = self._active.network.read_register(switch, RED_AVERAGE, numbers)
+                values = self._active.network.read_register(switch, register, numbers)
             except KeyError:
-                self._red = {}  # a program of another make: what its RED does is its own affair
+                self._registers = {}  # a program of another make
                 return
             for number, value in zip(numbers, values):
-                self._averages.append((switch, number, now_ns / NS, value / _RED_SCALE))
+                self._averages.append((switch, number, now_ns / NS, value / scale))
 
     def _take(self) -> None:
         """Records go into the files' buffers as often as in a run without a page, in pieces as small."""

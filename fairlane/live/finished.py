@@ -16,7 +16,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.live.restore import experiment_of
-from fairlane.live.sampler import Sampler
+from fairlane.live.sampler import Sampler, counted
 from fairlane.live.server import Server
 from fairlane.live.session import FINISHED, Pace, Session
 from fairlane.results import fidelity
@@ -60,7 +60,7 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
     """All records of a run, as samples."""
     frames = {switch: raw.switch_counters(folder, switch) for switch in experiment.topology.switches}
     causes = list(dict.fromkeys(c.removeprefix("drop_") for frame in frames.values() for c in frame.columns if c.startswith("drop_")))
-    sampler = Sampler(experiment, timing, causes, estimate_red=True)
+    sampler = Sampler(experiment, timing, causes, estimate_averages=True)
     for switch, frame in frames.items():
         for row in frame.to_dict("records"):
             sampler.port(switch, int(row["port"]), row["unix_s"], port_values(row, causes))
@@ -73,8 +73,7 @@ def read(experiment: Experiment, timing: Timing, folder: Path) -> Sampler:
             row["time_s"],
             int(row["connections"]),
             row["fair_rate_bps"],
-            int(row["red_early_drops"]),
-            int(row["red_forced_drops"]),
+            counted(row),
         )
     for flow in experiment.flows:
         for role in record_roles(flow):

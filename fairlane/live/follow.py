@@ -14,7 +14,7 @@ from fairlane.fabrics.places import MININET
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.raw import CsvTail, JsonTail
 from fairlane.live.finished import port_values
-from fairlane.live.sampler import Sampler
+from fairlane.live.sampler import Sampler, counted
 from fairlane.live.server import Server
 from fairlane.live.session import Pace, Session
 from fairlane.live.view import Options, linger
@@ -75,8 +75,7 @@ class Follower:
                     float(row["time_s"]),
                     int(row["connections"]),
                     float(row["fair_rate_bps"]),
-                    int(row["red_early_drops"]),
-                    int(row["red_forced_drops"]),
+                    counted(row),
                 )
         for name, role, lines in self._flows:
             for record in lines.records() if (name, role) not in self._late else ():
@@ -143,7 +142,7 @@ class Following:
         if self._folder is None:
             return
         self._timing = Timing(begin_s, begin_s + self._experiment.duration_s)
-        sampler = Sampler(self._experiment, self._timing, CAUSES, estimate_red=True)
+        sampler = Sampler(self._experiment, self._timing, CAUSES, estimate_averages=True)
         self.session = Session(self._experiment, sampler, MININET.name, Pace(), NOTE)
         self._follower = Follower(sampler, self._folder)
         self.server = Server(self.session, self._options.port)

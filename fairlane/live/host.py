@@ -29,7 +29,7 @@ class Mirror:
     """A run as its page shows it, kept by what the run tells and writes. request: sends a request to the run."""
 
     def __init__(self, opening: Opening, request: Callable[[Request], None]) -> None:
-        self._sampler = Sampler(opening.experiment, opening.timing, opening.causes, estimate_red=False)
+        self._sampler = Sampler(opening.experiment, opening.timing, opening.causes, estimate_averages=False)
         self._folder = opening.folder
         self._request = request
         self._records: list[tuple[str, str, JsonTail]] = []
@@ -63,7 +63,7 @@ class Mirror:
         for control in update.controls:
             sampler.control(*control)
         for average in update.averages:
-            sampler.red_average(*average)
+            sampler.add_average(*average)
         sampler.advance(update.until_s)
         if sampler.times:
             self.session.shares.advance(sampler.times[-1], sampler.complete)

@@ -52,11 +52,11 @@ class Opening:
 @dataclass(frozen=True)
 class Update:
     """until_s: the files contain all records up to this time, on their clock. sums: for `Sampler.sums`; controls, averages: what `Sampler.control` and
-    `Sampler.red_average` take, call by call."""
+    `Sampler.add_average` take, call by call."""
 
     until_s: float
     sums: list[tuple[int, int, bytes]]
-    controls: list[tuple[str, int, float, int, float, int, int]]
+    controls: list[tuple[str, int, float, int, float, dict[str, int]]]
     averages: list[tuple[str, int, float, float]]
     pace: Pace
 

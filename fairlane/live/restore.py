@@ -8,8 +8,9 @@ from typing import Any
 from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
+from fairlane.schemes import registry
 from fairlane.topologies import trace
-from fairlane.topologies.model import Codel, Dualpi2, Link, Node, Pi2, Pie, Red, Step, Topology
+from fairlane.topologies.model import Link, Node, Topology, queues
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,12 +43,15 @@ def _port(given: list[Any]) -> tuple[str, int]:
 
 def _link(given: dict[str, Any]) -> Link:
     traces = {key: _trace(given.get(key)) for key in trace.KEYS}
-    schemes = {
-        key: make(**values)
-        for key, make in (("red", Red), ("codel", Codel), ("pie", Pie), ("pi2", Pi2), ("dualpi2", Dualpi2), ("step", Step))
-        if (values := given.get(key)) is not None
-    }
-    return Link(**{**given, "ends": tuple(given["ends"]), **schemes, **traces})
+    known = registry.parameters()
+    schemes = tuple(make(**values) for key, make in known.items() if (values := given.get(key)) is not None)
+    fields = {field.name for field in dataclasses.fields(Link)}
+    # A scheme of a user's own: its description is not loaded, because results that somebody sent must not run code.
+    own = {key for key, value in given.items() if key not in fields and (value is None or key == given["queue"])}
+    others = {key: value for key, value in given.items() if key not in known and key not in own}
+    if given["queue"] not in queues():
+        others["queue"] = registry.DROPTAIL
+    return Link(**{**others, "ends": tuple(given["ends"]), "schemes": schemes, **traces})
 
 
 def _trace(given: dict[str, Any] | None) -> trace.Trace | None:

@@ -16,11 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from fairlane.controller.records import counted_columns
 from fairlane.controller.timetable import NS
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.flows import Timing, record_roles
-from fairlane.topologies.model import Port, Red
+from fairlane.schemes.base import Average
+from fairlane.topologies.model import Port
 
 RECORD_S = 0.1
 """Between the periodic records of switches and hosts."""
@@ -94,12 +96,11 @@ class Line:
 
 
 class ControlValues(NamedTuple):
-    """early, forced: packets that RED has dropped so far."""
+    """dropped: packets so far, by the columns of the port's scheme."""
 
     connections: int
     fair_rate_bps: float
-    early: int
-    forced: int
+    dropped: Mapping[str, int]
 
 
 RECEIVED, SENT, WAITED, DROPPED = range(4)
@@ -109,12 +110,12 @@ RECEIVED, SENT, WAITED, DROPPED = range(4)
 @dataclass
 class PortTrack:
     """An output port of a switch. sums: what it had counted at each sample, packed, for there are hundreds of thousands of them. controls: (time,
-    what the controller put in force), by time. averages: RED's average queue in packets at each sample, None where it is not known; empty
-    without RED."""
+    what the controller put in force), by time. averages: the average queue in packets by which its scheme decides, at each sample, None where it is not known;
+    empty without one."""
 
     port: Port
     track: Track
-    red: Red | None
+    average: Average | None
     form: struct.Struct
     sums: bytearray = field(default_factory=bytearray)
     controls: list[tuple[float, ControlValues]] = field(default_factory=list)
@@ -137,7 +138,7 @@ class PortTrack:
         return self.controls[index - 1][1] if index else None
 
     def average_at(self, index: int) -> float | None:
-        return self.averages[index] if self.red is not None else None
+        return self.averages[index] if self.average is not None else None
 
 
 def records_to_a_sample(experiment: Experiment) -> int:
@@ -154,14 +155,14 @@ def instants_ns(experiment: Experiment, timing: Timing) -> tuple[int, int]:
 class Sampler:
     """Times fed are on the clock of the records; samples count from the run's beginning."""
 
-    def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_red: bool) -> None:
-        """causes: of drops, in the order in which `port` gets them. estimate_red: what comes is the records that a run writes, by `port`;
-        RED's averages are not among them, and are computed from the queues. Else both are given as they are: `sums`, `red_average`."""
+    def __init__(self, experiment: Experiment, timing: Timing, causes: Sequence[str], estimate_averages: bool) -> None:
+        """causes: of drops, in the order in which `port` gets them. estimate_averages: what comes is the records that a run writes, by
+        `port`; schemes' averages are not among them, and are computed from the queues. Else both are given as they are: `sums`, `add_average`."""
         self.experiment = experiment
         self.timing = timing
         self.causes = tuple(causes)
         self._form = struct.Struct(f"={DROPPED + len(self.causes)}d")
-        self.estimated = estimate_red
+        self.estimated = estimate_averages
         self.every = records_to_a_sample(experiment)
         self.step_s = RECORD_S * self.every
         self.span = max(1, round(_AVERAGE_S / self.step_s))
@@ -179,15 +180,15 @@ class Sampler:
                 self.add_flow(flow)
         ports = experiment.topology.ports()
         self.ports = {
-            (s, p.number): PortTrack(p, Track(DROPPED + len(self.causes)), p.link.red, self._form)
+            (s, p.number): PortTrack(p, Track(DROPPED + len(self.causes)), p.link.average, self._form)
             for s in experiment.topology.switches
             for p in ports[s]
         }
         self._by_number = [
             {number: track for (s, number), track in self.ports.items() if s == name} for name in experiment.topology.switches
         ]
-        self._exact = not estimate_red
-        self._red_ports = [port for port in self.ports.values() if port.red is not None]
+        self._exact = not estimate_averages
+        self._averaging = [port for port in self.ports.values() if port.average is not None]
 
     def add_flow(self, flow: Flow) -> None:
         """One that the run did not have, from now on."""
@@ -246,13 +247,13 @@ class Sampler:
         if track is not None:
             track.track.add(time_s, values)
 
-    def control(self, switch: str, number: int, time_s: float, connections: int, fair_rate_bps: float, early: int, forced: int) -> None:
+    def control(self, switch: str, number: int, time_s: float, connections: int, fair_rate_bps: float, dropped: Mapping[str, int]) -> None:
         """What the controller put in force at a port."""
         track = self.ports.get((switch, number))
         if track is not None:
-            track.controls.append((time_s - self.timing.begin_s, ControlValues(connections, fair_rate_bps, early, forced)))
+            track.controls.append((time_s - self.timing.begin_s, ControlValues(connections, fair_rate_bps, dropped)))
 
-    def red_average(self, switch: str, number: int, time_s: float, packets: float) -> None:
+    def add_average(self, switch: str, number: int, time_s: float, packets: float) -> None:
         self.ports[switch, number].averaging.append((time_s, packets))
 
     @property
@@ -273,7 +274,7 @@ class Sampler:
                 for port in self.ports.values():
                     received, sent, waited, *drops = port.track.at(at_s)
                     port.sums.extend(self._form.pack(received, sent, waited * NS, *drops))
-            for port in self._red_ports:
+            for port in self._averaging:
                 self._average(port, at_s)
                 port.averages.append(port.last_average)
         # Last: readers in other threads take this count as valid for all lists.
@@ -300,7 +301,7 @@ class Sampler:
     def _average(self, port: PortTrack, at_s: float) -> None:
         while port.averaging and port.averaging[0][0] <= at_s + _NEAR_S:
             port.last_average = port.averaging.popleft()[1]
-        if not self.estimated:
+        if not self.estimated or port.average is None:
             return
         index = len(port.sums) // port.form.size - 1
         if index < 1:
@@ -312,11 +313,11 @@ class Sampler:
             return
         assert port.red is not None, "a port without RED has no average"
         # avg <- avg + w (q - avg) with each packet, q the mean of the sample; idle time counts as the packets it had room for.
-        packets = self.rate_bps(port, at_s - self.timing.begin_s) * self.step_s / 8 / port.red.mean_packet_bytes
+        packets = self.rate_bps(port, at_s - self.timing.begin_s) * self.step_s / 8 / port.average.mean_packet_bytes
         if queue > 0:
-            packets = min(packets, sent / port.red.mean_packet_bytes)
+            packets = min(packets, sent / port.average.mean_packet_bytes)
         average = port.last_average or 0.0
-        port.last_average = average + (1 - (1 - port.red.weight) ** packets) * (queue - average)
+        port.last_average = average + (1 - (1 - port.average.weight) ** packets) * (queue - average)
 
     def rate_bps(self, port: PortTrack, time_s: float) -> float:
         """Of the port's link at a time of the run."""
@@ -324,9 +325,6 @@ class Sampler:
         return rates[max(0, bisect.bisect_right(rates, (time_s, math.inf)) - 1)][1]
 
 
-def drop_probability(average: float | None, red: Red | None, buffer: int) -> float | None:
-    """RED's p_b for an average queue in packets (Floyd and Jacobson 1993, equation 2); 1 from the maximum on."""
-    if average is None or red is None:
-        return None
-    low, high = red.minimum * buffer, red.maximum * buffer
-    return 0.0 if average < low else 1.0 if average >= high else red.max_p * (average - low) / (high - low)
+def counted(record: Mapping[str, Any]) -> dict[str, int]:
+    """The columns of schemes in one of the controller's records."""
+    return {column: int(record[column]) for column in counted_columns() if column in record}

@@ -204,13 +204,14 @@ def ports_csv(session: Session) -> Iterator[list[Any]]:
     sampler = session.sampler
     count = len(sampler.times)
     causes = list(dict.fromkeys(c for port in sampler.ports.values() for c in columns.drop_causes(sampler, port)))
+    scheme = next((f"{port.average.title.lower()}_" for port in sampler.ports.values() if port.average is not None), "")
     yield [
         "time_s",
         "link",
         "load",
         "queue_packets",
-        "red_average_packets",
-        "red_drop_probability",
+        f"{scheme}average_packets",
+        f"{scheme}drop_probability",
         "connections",
         "fair_rate_bps",
         *(f"drop_{cause}" for cause in causes),

@@ -18,6 +18,7 @@ from fairlane.live.layout import layout
 from fairlane.live.sampler import PortTrack, Sampler
 from fairlane.live.shares import Shares
 from fairlane.results import palette
+from fairlane.schemes import registry
 
 FINISHED = "finished"
 """The mode of a run that is over; of one under way it is its fabric's name."""
@@ -89,12 +90,13 @@ class Session:
             "hosts": experiment.topology.hosts,
             "network": layout(experiment),
             "ports": self._ports(),
+            "causes": {c.cause: c.label for scheme in registry.SCHEMES.values() for c in scheme.counters if c.label},
         }
 
     def _ports(self) -> list[dict[str, Any]]:
         found = []
         for (node, number), port in self.sampler.ports.items():
-            link, red = port.port.link, port.red
+            link, average = port.port.link, port.average
             found.append(
                 {
                     "id": f"{node}:{number}",
@@ -102,9 +104,9 @@ class Session:
                     "trunk": port.port.peer in self._switches,
                     "buffer": link.queue_packets,
                     "delay": link.delay_s,
-                    "red": None
-                    if red is None
-                    else {"minimum": red.minimum * link.queue_packets, "maximum": red.maximum * link.queue_packets, "max_p": red.max_p},
+                    "average": None
+                    if average is None
+                    else {"title": average.title, "minimum": average.minimum, "maximum": average.maximum, "most": average.most},
                 }
             )
         return found

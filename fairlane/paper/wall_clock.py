@@ -44,6 +44,8 @@ _SOURCES = (
     "hosts/algorithms/__init__.py",
     "hosts/algorithms/base.py",
     "p4src/**/*.p4",
+    "p4src/schemes/*/*.py",
+    "schemes/*.py",
     "topologies/*.py",
     "fabrics/control_plane.py",
     "fabrics/flows.py",

@@ -57,7 +57,7 @@ class Overload:
 @dataclass(frozen=True)
 class LinkFigures:
     """drops: those that happened, by cause; None of a cause that nobody counted. marks: packets that the queue marked; None where it does not mark. overloads:
-    of DualPI2, over the whole run; None of others."""
+    over the whole run; None where the queue reports none."""
 
     name: str
     rate_bps: float

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fairlane.inputs import schema
+
 
 def nameless(word: str) -> str:
     """A word of a command line without folders that may name a person."""
@@ -37,6 +39,6 @@ def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
         return [_without_folders(inner, known) for inner in value]
     if dataclasses.is_dataclass(value):
         if id(value) not in known:
-            known[id(value)] = {f.name: _without_folders(getattr(value, f.name), known) for f in dataclasses.fields(value)}
+            known[id(value)] = {key: _without_folders(inner, known) for key, inner in schema.members(value).items()}
         return known[id(value)]
     return value

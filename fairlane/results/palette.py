@@ -75,8 +75,8 @@ LINES = {
     "abc": "-.",
     "tcp-prague": "-.", "tcp-bbr": "--",
 }  # fmt: skip
-SHARE, FAIR_RATE, COUNT, QUEUE, RED_MINIMUM, RED_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
-"""What marks other things: a fair share, R_f, connections, a queue, RED's thresholds."""
+SHARE, FAIR_RATE, COUNT, QUEUE, AVERAGE_MINIMUM, AVERAGE_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
+"""What marks other things: a fair share, R_f, connections, a queue, thresholds of its average."""
 OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#44AA99")
 """For lines that stand for no scheme, in this order."""
 

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from fairlane.experiments.model import Experiment
 from fairlane.results import palette
-from fairlane.results.palette import COUNT, FAIR_RATE, QUEUE, RED_MAXIMUM, RED_MINIMUM, SHARE
+from fairlane.results.palette import AVERAGE_MAXIMUM, AVERAGE_MINIMUM, COUNT, FAIR_RATE, QUEUE, SHARE
 
 # A line is drawn in pieces: the cells of a whole one of 200,000 points take 360 MB.
 matplotlib.rcParams["agg.path.chunksize"] = 10_000
@@ -143,9 +143,9 @@ def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
     if not link.empty:
         axes.plot(link["time_s"], link["queue_packets"], color=QUEUE, lw=0.9, label=f"queue, mean of {experiment.link_bin_s:g} s")
     axes.axhline(port.queue_packets, color=SHARE, lw=1, label=f"buffer, {port.queue_packets} packets")
-    if port.red is not None:
-        axes.axhline(port.red.minimum * port.queue_packets, color=RED_MINIMUM, ls="--", lw=1, label="RED minimum")
-        axes.axhline(port.red.maximum * port.queue_packets, color=RED_MAXIMUM, ls="--", lw=1, label="RED maximum")
+    if (average := port.average) is not None:
+        axes.axhline(average.minimum, color=AVERAGE_MINIMUM, ls="--", lw=1, label=f"{average.title} minimum")
+        axes.axhline(average.maximum, color=AVERAGE_MAXIMUM, ls="--", lw=1, label=f"{average.title} maximum")
     axes.set_ylabel("queue at the bottleneck (packets)")
     axes.set_ylim(0, port.queue_packets * 1.25)
     axes.legend(fontsize=8, loc="upper right", ncols=2)

@@ -1,4 +1,4 @@
-"""Ports with several queues: each queue by itself over time [RFC 9332 sec 2.5.2.2], and when DualPI2 was in overload [RFC 9332 sec 2.5.2.3]."""
+"""Ports with several queues: each queue by itself over time [RFC 9332 sec 2.5.2.2], and when the port was in overload [RFC 9332 sec 2.5.2.3]."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from fairlane.arrays import np
 from fairlane.results import series
 from fairlane.results.figures import Overload
 from fairlane.results.series import LinkRecord, Series, Steps
-from fairlane.topologies.model import LOW_LATENCY_QUEUE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,11 +50,11 @@ def columns(recorded: Series) -> Iterator[dict[str, Any]]:
 
 def _marks(link: LinkRecord, queue: int) -> Steps:
     """Known at the controller's intervals."""
-    if link.marks is None or link.low_latency_marks is None:
+    if link.marks is None or not link.marks_of:
         return Steps.of([], [])
-    if queue == LOW_LATENCY_QUEUE:
-        return link.low_latency_marks
-    return Steps(link.marks.times_s, link.marks.values - link.low_latency_marks.values)
+    if queue in link.marks_of:
+        return link.marks_of[queue]
+    return Steps(link.marks.times_s, link.marks.values - sum(steps.values for steps in link.marks_of.values()))
 
 
 def overloads(packets: Steps) -> list[Overload]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlane.arrays import np
+from fairlane.controller.records import counted_columns
 from fairlane.experiments import model
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
@@ -98,9 +99,9 @@ class FlowRecord:
 class LinkRecord:
     """One output port's sums, by the name of its link ("s1->s2"). transmitted_bytes: as the link's rate counts them, of a frame that is
     being sent the part that has left; empty where nobody recorded them. packets: of them, empty likewise. queue: packets
-    waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that RED marked; None where
-    it does not mark. queues: of a port with several, what `raw.queue_columns` has of each, by priority. low_latency_marks: of the marks, those in
-    DualPI2's low-latency queue. overload: packets that DualPI2 decided on in overload."""
+    waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that the scheme marked; None
+    where it does not mark. queues: of a port with several, what `raw.queue_columns` has of each, by priority. marks_of: of the marks, those in
+    single queues, by priority. overload: packets that the scheme decided on in overload; None where it reports none."""
 
     name: str
     port: Port
@@ -111,7 +112,7 @@ class LinkRecord:
     marks: Steps | None = None
     packets: Steps = Steps.of([], [])
     queues: Mapping[int, raw.Columns] = field(default_factory=dict)
-    low_latency_marks: Steps | None = None
+    marks_of: Mapping[int, Steps] = field(default_factory=dict)
     overload: Steps | None = None
 
     def rate_at(self, time_s: float) -> float:
@@ -154,7 +155,7 @@ class Series:
 
 def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection[tuple[str, int]] | None = None) -> Series:
     """Read a run's raw records from `folder`. ports: of links and fair rates those of these ports alone, by switch and number; None for all."""
-    control = raw.controller_columns(folder, _CONTROL)
+    control = raw.controller_columns(folder, _control())
     for rows in control.values():
         rows["time_s"] = rows["time_s"] - timing.begin_s
     every_s, whole = _read_s(experiment.duration_s), [timing.begin_s + at for at in (0.0, *experiment.window_s)]
@@ -184,37 +185,10 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
 
-_CONTROL = frozenset(
-    (
-        "time_s",
-        "switch",
-        "port",
-        "connections",
-        "fair_rate_bps",
-        "utilisation_ppm",
-        "transmitted_bytes",
-        "red_early_drops",
-        "red_forced_drops",
-        "aqm_drops",
-        "marks",
-        "low_latency_marks",
-        "overload",
-        "held_packets",
-    )
-)
-"""The columns of the controller's records that are read here."""
-
-
-_COUNTED = ("transmitted_bytes", "red_early_drops", "red_forced_drops", "aqm_drops", "marks", "low_latency_marks", "overload")
-"""Of them, a port's counters."""
-_DROPS = {
-    "red": {"red_early": "red_early_drops", "red_forced": "red_forced_drops"},
-    "codel": {"codel": "aqm_drops"},
-    "pie": {"pie": "aqm_drops"},
-    "pi2": {"pi2": "aqm_drops"},
-    "dualpi2": {"dualpi2": "aqm_drops"},
-}
-"""By the queue whose P4 program drops: causes, and where it counts them."""
+def _control() -> frozenset[str]:
+    """The columns of the controller's records that are read here."""
+    plain = ("time_s", "switch", "port", "connections", "fair_rate_bps", "utilisation_ppm", "transmitted_bytes", "held_packets")
+    return frozenset((*plain, *counted_columns()))
 
 
 def _is_read(column: str) -> bool:
@@ -229,23 +203,36 @@ def _read_s(duration_s: float) -> float:
 
 def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple[float, float]]) -> LinkRecord:
     name = f"{port.node}->{port.peer}"
-    queue = str(port.link.queue)
-    told = {c: Steps(control["time_s"], control[c].astype(float)) for c in _COUNTED if c in control}
+    told = {c: Steps(control["time_s"], control[c].astype(float)) for c in ("transmitted_bytes", *counted_columns()) if c in control}
     marks = told.get("marks") if port.link.marks else None
-    dual = (told.get("low_latency_marks"), told.get("overload")) if port.link.dualpi2 is not None else (None, None)
+    counters = () if port.link.aqm is None else port.link.aqm.scheme.counters
+    of_queues = {c.queue: told[c.column] for c in counters if c.queue is not None and c.column in told}
+    overload = next((told[c.column] for c in counters if c.reports == "overload" and c.column in told), None)
     # The device counts drops in ingress at the input port; drops in egress are of these queues.
-    drops = {cause: told[column] for cause, column in _DROPS.get(queue, {}).items() if column in told}
+    drops = {cause: told[column] for cause, column in port.link.causes.items() if column in told}
     held = {"held": Steps(control["time_s"], control["held_packets"].astype(float))} if "held_packets" in control else {}
     if not rows or not len(rows["unix_s"]):
         # The switch wrote no rows: the program's own counters are known for each interval, the queue is not.
         return LinkRecord(
-            name, port, told.get("transmitted_bytes", Steps.of([], [])), None, {**drops, **held}, rates, marks, Steps.of([], []), {}, *dual
+            name,
+            port,
+            told.get("transmitted_bytes", Steps.of([], [])),
+            None,
+            {**drops, **held},
+            rates,
+            marks,
+            Steps.of([], []),
+            {},
+            of_queues,
+            overload,
         )
     times = rows["unix_s"]
     others = {
         name.removeprefix("drop_"): Steps(times, rows[name].astype(float)) if rows[name].any() else Steps(times[:1], np.zeros(1))
         for name in rows
-        if name.startswith("drop_") and name != "drop_ingress" and not (name == "drop_egress" and queue in drops)
+        if name.startswith("drop_")
+        and name != "drop_ingress"
+        and not (name == "drop_egress" and drops and not port.link.aqm.scheme.standing)
     }
     begun = (rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]).astype(float)
     return LinkRecord(
@@ -258,7 +245,8 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         marks,
         Steps(times, rows["tx_packets"].astype(float)),
         {},
-        *dual,
+        of_queues,
+        overload,
     )
 
 

@@ -21,6 +21,7 @@ from fairlane.fabrics.progress import Silent
 from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
 from fairlane.results import series
+from fairlane.schemes import registry
 from fairlane.studies import measures, programs, store, traces
 from fairlane.studies.study import Curve, OwnFiles, Study
 from fairlane.topologies.model import ETHERNET_BYTES
@@ -87,7 +88,11 @@ def jobs(study: Study) -> list[Job]:
             [
                 store.program_digest(),
                 [digests[kind] for kind in kinds],
-                [list(study.files.programs), own_program.files if own_program else []],
+                [
+                    list(study.files.programs),
+                    own_program.files if own_program else [],
+                    *([list(study.files.schemes)] if study.files.schemes else []),
+                ],
                 decisive(document),
                 study.measures,
                 [repr(c) for c in curves],
@@ -120,14 +125,13 @@ def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any,
     or Refusal names what it lacks."""
     control = experiment.settings.control
     key = control, experiment.explicit, frozenset(link.queue for link in experiment.topology.links), experiment.defines
-    if key in checked or (probes.is_own(probes.source(control.program)) and not study.files.programs):
+    if key in checked or (probes.is_own(probes.source(control.program)) and not study.files.programs and not study.files.schemes):
         return
     checked.add(key)
     with tempfile.TemporaryDirectory(prefix="fairlane-check-") as folder:
         try:
             experiment = _with_programs(experiment, study.files)
-            source = probes.source(experiment.settings.control.program)
-            _, p4info = targets.compiler().compile(source, Path(folder), experiment.defines)
+            _, p4info = targets.compiled(experiment, targets.compiler(), Path(folder))
             control_plane.check_program(experiment, p4info)
         except Refusal as error:
             raise control_plane.located(error, study.document, [name for name, _ in study.files.programs]) from error
@@ -170,6 +174,7 @@ def run(job: Job) -> Done:
         raise RunFailed("the worker has another Fairlane than the machine that started the study: install the same wheel on both")
     began = time.process_time()
     _take_algorithms(job.files)
+    _take_schemes(job.files)
     document = job.document
     if job.traces:
         document = traces.placed(document, dict(job.traces), Path(_folder().name) / "traces")
@@ -203,14 +208,15 @@ class _OneTranslation:
     def why(self) -> str:
         return self.compiler.why
 
-    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = ()) -> tuple[Path, Path]:
+    def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> tuple[Path, Path]:
         if not (probes.is_own(source) or source.is_relative_to(_folder().name)):
-            return self.compiler.compile(source, folder, defines)
-        kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines])[:16]}"
+            return self.compiler.compile(source, folder, defines, include)
+        choice = [path.read_text() for place in include for path in sorted(place.glob("*.p4"))]
+        kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines, choice])[:16]}"
         found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"
         if not all(path.is_file() for path in found):
             kept.mkdir(exist_ok=True)
-            self.compiler.compile(source, kept, defines)
+            self.compiler.compile(source, kept, defines, include)
         return found
 
 
@@ -236,6 +242,19 @@ def _take_algorithms(files: OwnFiles) -> None:
         path = Path(_folder().name) / name
         path.write_text(text, encoding="utf-8", newline="\n")
         user_files.use_algorithm(path)
+
+
+def _take_schemes(files: OwnFiles) -> None:
+    """Know the user's own schemes; those that this process has read with the same texts stay as they are."""
+    for name in files.scheme_folders:
+        texts = {file: text for whole, text in files.schemes for folder, _, file in [whole.partition("/")] if folder == name}
+        if (known := registry.SCHEMES.get(name)) is not None and user_files.scheme_files(known) == texts:
+            continue
+        folder = Path(_folder().name) / f"schemes-{store.digest_of(texts)[:16]}" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8", newline="\n")
+        user_files.use_scheme(folder)
 
 
 def _with_programs(experiment: Experiment, files: OwnFiles) -> Experiment:

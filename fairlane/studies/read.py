@@ -15,6 +15,7 @@ from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Settings
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath
+from fairlane.schemes import registry
 from fairlane.studies import defaults, measures, settling, units
 from fairlane.studies.study import NO_FILES, Comparison, Curve, Figure, OwnFiles, Study
 
@@ -33,11 +34,15 @@ class Tables:
     measure: dict[str, Any] = field(default_factory=dict)
 
 
-def own_files(algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = ()) -> OwnFiles:
-    """The user's own files, read; their flow kinds are known from now on. Refusal names the file at fault."""
+def own_files(algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = (), schemes: Sequence[str | Path] = ()) -> OwnFiles:
+    """The user's own files, read; their flow kinds and schemes are known from now on. Refusal names the file at fault."""
     for path in algorithms:
         user_files.use_algorithm(path)
-    return OwnFiles(_texts("--algorithm", algorithms), _texts("--program", programs))
+    of_schemes: list[tuple[str, str]] = []
+    for path in schemes:
+        name = user_files.use_scheme(path)
+        of_schemes += [(f"{name}/{file}", text) for file, text in user_files.scheme_files(registry.SCHEMES[name]).items()]
+    return OwnFiles(_texts("--algorithm", algorithms), _texts("--program", programs), tuple(of_schemes))
 
 
 def _texts(option: str, paths: Sequence[str | Path]) -> tuple[tuple[str, str], ...]:

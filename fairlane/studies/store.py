@@ -29,6 +29,8 @@ _SOURCES = (
     "controller/*.py",
     "topologies/*.py",
     "p4src/**/*.p4",
+    "p4src/schemes/*/*.py",
+    "schemes/*.py",
     "hosts/algorithms/__init__.py",
     "hosts/algorithms/base.py",
     "experiments/*.py",

@@ -106,10 +106,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class OwnFiles:
-    """Algorithms and P4 files of the user's own, (name, text) of each: they go with every run to wherever it runs."""
+    """Algorithms, P4 files and schemes of the user's own, (name, text) of each file: they go with every run to wherever it runs. A scheme's files are
+    called FOLDER/FILE."""
 
     algorithms: tuple[tuple[str, str], ...] = ()
     programs: tuple[tuple[str, str], ...] = ()
+    schemes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def scheme_folders(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name.partition("/")[0] for name, _ in self.schemes))
 
 
 NO_FILES = OwnFiles()

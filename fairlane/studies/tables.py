@@ -132,6 +132,7 @@ def write(collected: Collected, effects: Sequence[compare.Effect], folder: Path)
     names, texts = programs.of_study(study)
     names |= {name: kept for name, (kept, _) in kept_traces.items()}
     texts |= {f"{user_files.KEPT}/{name}": text for name, text in (*study.files.algorithms, *study.files.programs)}
+    texts |= {f"{user_files.KEPT}/schemes/{name}": text for name, text in study.files.schemes}
     texts |= dict(kept_traces.values())
     written.append(result_folder.write_whole(folder / "study.toml", _again(study, names)))
     return [*written, *made.write(folder, texts)]
@@ -153,6 +154,7 @@ def _csv(heads: Sequence[str], lines: Sequence[Sequence[Any]]) -> str:
 def command(files: OwnFiles, name: str = "study.toml") -> str:
     """What does the study again, in its folder."""
     options = [f" --algorithm files/{name}" for name, _ in files.algorithms] + [f" --program files/{name}" for name, _ in files.programs]
+    options += [f" --scheme files/schemes/{name}" for name in files.scheme_folders]
     return f"fairlane sweep {name}{''.join(options)}"
 
 

@@ -25,11 +25,12 @@ from fairlane.inputs.located_toml import Document
 from fairlane.results import frames, rtp_log, series
 from fairlane.results.frames import Frame
 from fairlane.results.series import Series
+from fairlane.schemes import registry
+from fairlane.schemes.registry import SCHEMES
 from fairlane.suites import media
-from fairlane.topologies.model import SCHEMES
 
 FOLDER = Path(__file__).parent
-ECN_QUEUE = "codel"
+ECN_QUEUE = registry.default_marking()
 """What marks where ECN is asked for and neither case nor caller name a queue."""
 
 
@@ -235,14 +236,14 @@ def _change_network(values: dict[str, Any], options: Options) -> None:
         queue = options.queue or (own or ECN_QUEUE if options.ecn else None)
         if queue is None:
             continue
-        if options.ecn and queue not in SCHEMES:
+        scheme = SCHEMES.get(queue)
+        if options.ecn and not (scheme is not None and scheme.can_mark):
             raise Refusal(f"--ecn: {queue} marks no packets: give --queue {ECN_QUEUE}, or another that marks")
         kept = link.get(queue, {}) if options.queue is None else {}
         for key in [key for key in link if key in ("queue", *SCHEMES)]:
             del link[key]
         link["queue"] = queue
-        scheme = next((scheme for name, scheme in SCHEMES.items() if name == queue), None)
-        if options.ecn and scheme is not None and any(f.name == "ecn" for f in dataclasses.fields(scheme)):
+        if options.ecn and scheme is not None and not scheme.always_marks:
             kept = {**kept, "ecn": True}
         if kept:
             link[queue] = kept

@@ -1,14 +1,16 @@
 """The ALS program's P4Info."""
 
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
 from fairlane import probes
 from fairlane.controller.p4info import P4Info
+from fairlane.schemes import chosen, registry
 
-ROOT = Path(__file__).resolve().parents[2]
+ALS = Path(__file__).resolve().parents[2] / "p4src/als.p4"
 
 
 @pytest.fixture(scope="session")
@@ -22,14 +24,16 @@ def protecting(tmp_path_factory) -> P4Info:
     return compiled(tmp_path_factory, "FLOW_PROTECTION")
 
 
-def compiled(tmp_path_factory, *defines: str) -> P4Info:
+def compiled(tmp_path_factory, *defines: str, schemes: Collection[str] = ()) -> P4Info:
+    """With these macros, and these schemes beside those of every program."""
     compiler = probes.program("fairlane-compile")
     if compiler is None:
         pytest.skip("fairlane-compile is not built (make build)")
     folder = tmp_path_factory.mktemp("als")
     info = folder / "als.p4info.txtpb"
+    chosen.write(registry.in_order((*registry.standing(), *(registry.SCHEMES[name] for name in schemes))), ALS, folder)
     subprocess.run(
-        [compiler, *(f"-D{name}" for name in defines), "-o", folder / "als.json", "--p4runtime-files", info, ROOT / "p4src/als.p4"],
+        [compiler, "-DCHOSEN", "-I", folder, *(f"-D{name}" for name in defines), "-o", folder / "als.json", "--p4runtime-files", info, ALS],
         check=True,
         timeout=60,
     )

@@ -10,7 +10,7 @@ from fairlane.controller.core import SwitchControl, counter_rows
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
 from fairlane.controller.records import ProtectedPortRecord
-from fairlane.controller.red import Red
+from fairlane.p4src.schemes.red.scheme import RedOfPort
 
 B, TARGET = 10e6, 0.9
 
@@ -97,8 +97,8 @@ def test_the_share_stays_in_its_range(previous, fair_rate, utilisation, within):
     assert fair_rate <= share_bps(previous, fair_rate, B, TARGET, utilisation, within) <= TARGET * B
 
 
-def control(p4info: P4Info, red: Red | None = None) -> SwitchControl:
-    ports = (Port(1, 10_000_000, red), Port(2, 10_000_000, als=False))
+def control(p4info: P4Info, red: RedOfPort | None = None) -> SwitchControl:
+    ports = (Port(1, 10_000_000, () if red is None else (red,)), Port(2, 10_000_000, als=False))
     return SwitchControl(Switch("s1", 1, "127.0.0.1:1", ports), p4info, Config("", "", ()))
 
 
@@ -149,7 +149,7 @@ def test_without_protection_nothing_is_said_of_it(p4info: P4Info) -> None:
 
 
 def test_drops_by_red_are_read_of_ports_with_red(p4info: P4Info) -> None:
-    control_ = control(p4info, Red(5, 15))
+    control_ = control(p4info, RedOfPort(5, 15))
     counters = control_.counter_entities()
     assert [e.counter_entry.index.index for e in counters] == [1, 2, 1, 1, 1, 1]
     for count, entity in enumerate(counters):
@@ -176,7 +176,7 @@ def test_each_interval_writes_its_own_rates(p4info: P4Info) -> None:
 
 
 def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
-    control_ = control(p4info, Red(5, 15))
+    control_ = control(p4info, RedOfPort(5, 15))
     counters = control_.counter_entities()
     sizes = {
         "AlsEgress.ports.transmitted": 1_250_000,

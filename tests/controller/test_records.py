@@ -8,17 +8,19 @@ import pytest
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.core import SwitchControl, record_kind
 from fairlane.controller.p4info import P4Info
-from fairlane.controller.records import MarkedProtectedPortRecord, totals
+from fairlane.controller.records import ProtectedPortRecord, counted_columns, kind, totals
 from fairlane.fabrics import raw
+from fairlane.schemes import registry
 from tests.controller.conftest import compiled
 
-COLUMNS = [f.name for f in dataclasses.fields(MarkedProtectedPortRecord)]
+EVERYTHING = kind(counted_columns(), True)
+COLUMNS = [f.name for f in dataclasses.fields(EVERYTHING)]
 
 
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory) -> P4Info:
     """With each queue and flow protection."""
-    return compiled(tmp_path_factory, "FLOW_PROTECTION", "RED_ECN", "CODEL", "PIE", "PI2", "DUALPI2", "STEP")
+    return compiled(tmp_path_factory, "FLOW_PROTECTION", "RED_ECN", schemes=registry.names())
 
 
 def record_after(p4info: P4Info, first: int, second: int) -> dict:
@@ -31,7 +33,7 @@ def record_after(p4info: P4Info, first: int, second: int) -> dict:
 
 
 def test_totals_are_the_columns_that_grow_with_the_switchs_counters(everything: P4Info) -> None:
-    assert record_kind(everything) is MarkedProtectedPortRecord
+    assert record_kind(everything) is EVERYTHING and issubclass(EVERYTHING, ProtectedPortRecord)
     early, late = record_after(everything, 0, 7), record_after(everything, 100, 107)
     assert {column for column in COLUMNS if early[column] != late[column]} == totals()
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, _decay, link_parameters
+from fairlane.p4src.schemes.red.scheme import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, RedOfPort, _decay, link_parameters
 
 
 @given(
@@ -16,7 +16,7 @@ from fairlane.controller.red import DECAY_SCALE, PACKET_SCALE, UNIT_SCALE, Red, 
     rate=st.floats(1e5, 1e9),
 )
 def test_fixed_point_is_the_real_value_within_half_a_unit(minimum, spread, max_p, weight, rate):
-    red = Red(minimum, minimum + spread, max_p, weight, 1000)
+    red = RedOfPort(minimum, minimum + spread, max_p, weight, 1000)
     got = red.action_parameters(rate)
     half = 0.5001
     assert abs(got["minimum"] - red.minimum_packets * PACKET_SCALE) <= half
@@ -39,7 +39,7 @@ def test_the_decay_is_the_nearest_float_and_not_the_platforms_logarithm(weight):
 
 def test_the_decay_of_the_usual_weight():
     assert _decay(0.002) == 0.0020020026706730775
-    assert Red(5, 15, weight=0.002).action_parameters(10e6)["idle_decay"] == round(0.0020020026706730775 / 800 * 2**40)
+    assert RedOfPort(5, 15, weight=0.002).action_parameters(10e6)["idle_decay"] == round(0.0020020026706730775 / 800 * 2**40)
 
 
 @pytest.mark.parametrize(
@@ -55,17 +55,17 @@ def test_the_decay_of_the_usual_weight():
 )
 def test_refuses_impossible_parameters(bad):
     with pytest.raises(ValueError, match="RED thresholds|max_p: |weight: |mean_packet_bytes: "):
-        Red(**bad)
+        RedOfPort(**bad)
 
 
 def test_a_slope_too_small_for_32_bits_is_refused_and_named():
     with pytest.raises(ValueError, match="slope"):
-        Red(1, 4000, max_p=1e-7).action_parameters(1e7)
+        RedOfPort(1, 4000, max_p=1e-7).action_parameters(1e7)
 
 
 def test_a_decay_too_fast_for_32_bits_is_refused_and_named():
     with pytest.raises(ValueError, match="idle_decay"):
-        Red(1, 2, weight=0.5).action_parameters(1e9)
+        RedOfPort(1, 2, weight=0.5).action_parameters(1e9)
 
 
 def test_link_speed():

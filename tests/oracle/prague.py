@@ -19,7 +19,7 @@ from tests.oracle import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "prague-against-l4s.md"
-PROGRAM = ROOT / "p4src" / "dualpi2.p4"
+PROGRAM = ROOT / "p4src" / "schemes" / "dualpi2" / "dualpi2.p4"
 # github.com/L4STeam/l4steam.github.io, iccrg-exp, 2024-10-24: Mb/s of 40 s, and mean RTT in ms.
 PUBLISHED = {
     (20, 5): (19.1, 6.6, 19.1, 11.5),

@@ -77,13 +77,13 @@ def options(experiment: Experiment, jitter: float = 1.0, rap_jitter: float = RAP
         "min_rto": sender.min_rto_s,
         "tcp_tick": sender.timer_granularity_s,
     }
-    if trunk.red is not None:
+    if (red := trunk.aqm) is not None:
         given |= {
             "red": 1,
-            "min_threshold": round(trunk.red.minimum * trunk.queue_packets, 6),
-            "max_threshold": round(trunk.red.maximum * trunk.queue_packets, 6),
-            "max_p": trunk.red.max_p,
-            "weight": trunk.red.weight,
+            "min_threshold": round(red.minimum * trunk.queue_packets, 6),
+            "max_threshold": round(red.maximum * trunk.queue_packets, 6),
+            "max_p": red.max_p,
+            "weight": red.weight,
         }
     return given
 

@@ -101,7 +101,7 @@ def red_cases() -> list[dict]:
 
 
 def network_red_cases() -> list[dict]:
-    """Ten flows over the paper's RED, which spaces drops by up to 1/p packets: what p4src/red.p4 does. Starts are moved at random.
+    """Ten flows over the paper's RED, which spaces drops by up to 1/p packets: what p4src/schemes/red/red.p4 does. Starts are moved at random.
 
     Thresholds of 0.5 and 0.95 of one bandwidth-delay product, as in the ALS paper; and of 15 and 45 packets, where the queue is often empty.
     """

@@ -23,9 +23,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from fairlane.controller.config import Config, Port, Route, Switch
-from fairlane.controller.red import Red
 from fairlane.fabrics import targets
 from fairlane.fabrics.virtual_control import VirtualController
+from fairlane.p4src.schemes.red.scheme import RedOfPort
 from fairlane.topologies import addressing, builders
 from fairlane.topologies.builders import LinkSpec
 
@@ -128,13 +128,16 @@ def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path
     ports = topology.ports()
     red = None
     if "max_p" in case:
-        red = Red(case["min_threshold"], case["max_threshold"], case["max_p"], case["weight"], FRAME_BYTES, bool(case.get("ecn")))
+        red = RedOfPort(case["min_threshold"], case["max_threshold"], case["max_p"], case["weight"], FRAME_BYTES, bool(case.get("ecn")))
     switches = tuple(
         Switch(
             name,
             i + 1,
             f"127.0.0.1:{9559 + i}",
-            tuple(Port(p.number, round(p.link.rate_bps), red if (name, p.number) == BOTTLENECK else None) for p in ports[name]),
+            tuple(
+                Port(p.number, round(p.link.rate_bps), (red,) if red is not None and (name, p.number) == BOTTLENECK else ())
+                for p in ports[name]
+            ),
             tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addresses.routes[name]),
         )
         for i, name in enumerate(topology.switches)

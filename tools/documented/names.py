@@ -266,6 +266,8 @@ ALLOWED = {
     "send.py": "of the tutorials' exercises",
     "results/lab-10/ranking.html": "written by a command of the lab itself",
     "my_rate.py": "the reader's own algorithm, of docs/own-algorithm.md",
+    "my-queue.p4": "of the reader's own scheme, of docs/own-scheme.md",
+    "my-queue/my-queue.p4": "of the reader's own scheme, of docs/own-scheme.md",
 }
 """With the reason."""
 OF_OTHERS = {

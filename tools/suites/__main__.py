@@ -18,13 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.hosts.algorithms import ALGORITHMS
+from fairlane.schemes import registry
 from fairlane.suites import cases
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/suites.md"
 WIRELESS = ("nada", "scream", "gcc", "rcp", "tfrc", "cbr")
 """Senders of the table of rfc8869, whose cases take minutes."""
-QUEUES = ("droptail", "red", "codel", "pie", "pi2", "dualpi2")
+QUEUES = (registry.DROPTAIL, *(scheme.name for scheme in registry.SCHEMES.values() if any(counter.cause for counter in scheme.counters)))
+"""Those that drop packets."""
 NAMES = {
     "least_use": "use",
     "least_total_use": "use",

@@ -23,7 +23,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-from fairlane import skeleton
+from fairlane import skeleton, user_files
 from fairlane.experiments import loader
 from fairlane.labs.grading import labs, runner
 
@@ -36,7 +36,20 @@ MODULE = "pyodide.asm.wasm"
 """Compressed by us: 3.6 MB in place of 9.6, whatever the server does."""
 PYTHON, PLATFORM = "3.14", "pyemscripten_2026_0_wasm32"
 """Of Pyodide's version in web/package.json."""
-OURS = ("controller", "experiments", "fabrics", "hosts", "inputs", "labs", "p4src", "results", "studies", "topologies", "tutorials")
+OURS = (
+    "controller",
+    "experiments",
+    "fabrics",
+    "hosts",
+    "inputs",
+    "labs",
+    "p4src",
+    "results",
+    "schemes",
+    "studies",
+    "topologies",
+    "tutorials",
+)
 LEFT_OUT = ("__pycache__", "reference", "solution")
 """Folders that the page does not need, or that a student should not find there."""
 OWN = "my-rate"
@@ -119,7 +132,8 @@ def content() -> dict[str, Any]:
         found["experiments"].append(
             {"name": name, **{key: document.values[key] for key in ("title", "duration_s")}, "text": path.read_text()}
         )
-    found["files"] |= {path.name: path.read_text() for path in sorted((ROOT / "p4src").glob("*.p4"))}
+    places = user_files.replaceable(ROOT / "p4src" / "als.p4")
+    found["files"] |= {name: (ROOT / "p4src" / place).read_text() for name, place in sorted(places.items())}
     return found
 
 

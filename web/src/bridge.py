@@ -127,7 +127,7 @@ def run(request_json: str, tell: Callable[[str], None]) -> str:
             (RUN / name).write_text(text)
             user_files.use_algorithm(RUN / name)
         chosen = _experiment(request)
-        beside = {path.name for path in (probes.PACKAGE / "p4src").glob("*.p4")}
+        beside = user_files.replaceable(probes.PACKAGE / "p4src" / "als.p4")
         programs = []
         for name, text in (request.get("programs") or {}).items():
             if name in beside:
@@ -166,10 +166,12 @@ def compiled(name: str, text: str) -> str:
     own = COMPILED / name
     own.write_text(text)
     whole = own
-    if (probes.PACKAGE / "p4src" / name).is_file():
-        whole = user_files.assemble(probes.PACKAGE / "p4src" / "als.p4", [own], COMPILED / "p4src")
+    als = probes.PACKAGE / "p4src" / "als.p4"
+    places = user_files.replaceable(als)
+    if name in places:
+        whole = user_files.assemble(als, [own], COMPILED / "p4src")
     program, _, said = native.compile(whole, include=[whole.parent], define=[])
-    for folder in (f"{COMPILED}/p4src/", f"{COMPILED}/"):
+    for folder in (f"{COMPILED}/p4src/", f"{COMPILED}/", *(f"{place.parent}/" for place in places.values() if len(place.parts) > 1)):
         said = said.replace(folder, "")
     return json.dumps({"ok": program is not None, "said": _COLOURS.sub("", said).strip()})
 

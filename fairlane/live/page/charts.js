@@ -5,8 +5,8 @@ import {indexAt, portOf, store} from "./store.js";
 import {Strip} from "./strip.js";
 
 const SHARE = "#000000", FAIR = "#009E73", COUNT = "#CC79A7", QUEUE = "#56B4E9", MINIMUM = "#009E73", MAXIMUM = "#CC79A7", AVERAGE = "#D55E00", CHANCE = "#0072B2";
-const CAUSES = {red_early: "#0072B2", red_forced: "#D55E00", tail: "#000000"};
-const OTHER_CAUSES = ["#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"];
+const CAUSES = {tail: "#000000"};
+const OTHER_CAUSES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933"];
 
 // from, to: the range of the charts. moves: it follows the run's time. now: the moment of tables and clock. runs: the run continues.
 // glides: `now` goes on in each frame.
@@ -223,18 +223,18 @@ function settle(chart, scale, top) {
 function drawPort(turn) {
   const port = store.port, about = port && portOf(port.id);
   if (!port) return;
-  const red = about.red, {queue, probability, fair, drops} = charts;
+  const average = about.average, {queue, probability, fair, drops} = charts;
   if (queue.seen && turn !== 1) {
     // A buffer far above everything is left out of the picture.
-    const most = Math.max(largest(port.queue, red ? port.average : []), red ? red.maximum : 0);
+    const most = Math.max(largest(port.queue, average ? port.average : []), average ? average.maximum : 0);
     settle(queue, "y", about.buffer <= 4 * Math.max(most, 5) ? about.buffer * 1.12 : roundUp(Math.max(5, 1.2 * most)));
     queue.draw([{values: port.queue, colour: colour(QUEUE), width: 1.6}, {flat: about.buffer, colour: colour(SHARE), width: 1},
-      ...(red ? [{values: port.average, colour: colour(AVERAGE), width: 2}, {flat: red.minimum, colour: colour(MINIMUM), dash: [7, 5], width: 1.2},
-        {flat: red.maximum, colour: colour(MAXIMUM), dash: [7, 5], width: 1.2}] : [])], key());
+      ...(average ? [{values: port.average, colour: colour(AVERAGE), width: 2}, {flat: average.minimum, colour: colour(MINIMUM), dash: [7, 5], width: 1.2},
+        {flat: average.maximum, colour: colour(MAXIMUM), dash: [7, 5], width: 1.2}] : [])], key());
   }
-  if (!red) probability.say("This port's queue is drop-tail: only a full queue drops.");
+  if (!average) probability.say("This port's queue has no average that decides.");
   else if (probability.seen && turn !== 0) {
-    settle(probability, "y", Math.max(roundUp(1.1 * largest(port.probability)), red.max_p));
+    settle(probability, "y", Math.max(roundUp(1.1 * largest(port.probability)), average.most));
     probability.draw([{values: port.probability, colour: colour(CHANCE), width: 1.8}], key());
   }
   if (fair.seen && turn !== 1) {
@@ -252,7 +252,7 @@ function drawPort(turn) {
 
 const causeColour = (cause, i) => CAUSES[cause] ?? OTHER_CAUSES[i % OTHER_CAUSES.length];
 const causeDash = i => [[], [8, 4], [2, 3], [9, 4, 2, 4]][i % 4];
-export const causeName = cause => ({red_early: "RED, early", red_forced: "RED, forced", tail: "full queue"})[cause] ?? cause.replaceAll("_", " ");
+export const causeName = cause => ({...store.hello.causes, tail: "full queue"})[cause] ?? cause.replaceAll("_", " ");
 
 // stale: called when a chart wants to be drawn.
 export function makeCharts(stale) {
@@ -308,8 +308,8 @@ export function legends() {
   if (!about) return;
   const estimate = store.hello.estimated ? " (estimated from the recorded queue)" : "";
   legend("queue-legend", [[QUEUE, [], "waiting"], [SHARE, [], `buffer, ${about.buffer}`],
-    ...(about.red ? [[AVERAGE, [], `RED's average${estimate}`], [MINIMUM, [7, 5], `minimum, ${number(about.red.minimum)}`], [MAXIMUM, [7, 5], `maximum, ${number(about.red.maximum)}`]] : [])]);
-  legend("probability-legend", about.red ? [[CHANCE, [], `p_b of the average; ${number(about.red.max_p)} below the maximum, then 1`]] : []);
+    ...(about.average ? [[AVERAGE, [], `${about.average.title}'s average${estimate}`], [MINIMUM, [7, 5], `minimum, ${number(about.average.minimum)}`], [MAXIMUM, [7, 5], `maximum, ${number(about.average.maximum)}`]] : [])]);
+  legend("probability-legend", about.average ? [[CHANCE, [], `p_b of the average; ${number(about.average.most)} below the maximum, then 1`]] : []);
   legend("fair-legend", [[FAIR, [], "R_f = b U_l / n"], [COUNT, [7, 4], "n, connections counted"]]);
   legend("drops-legend", Object.keys(store.port.drops).map((cause, i) => [causeColour(cause, i), causeDash(i), causeName(cause)]));
 }

@@ -97,8 +97,8 @@ export function drawPorts() {
     }
     const port = now.ports[about.id] ?? {drops: {}};
     const drops = Object.entries(port.drops).map(([cause, n]) => `${causeName(cause)}: ${n}`).join("; ");
-    [about.name, megabits(port.rate, 3).replace(/\.?0+$/, ""), percent(port.load), port.queue?.toFixed(1) ?? "–", about.red ? port.average?.toFixed(2) ?? "–" : "drop-tail",
-      about.red ? port.probability?.toFixed(4) ?? "–" : "–", String(port.connections ?? "–"), megabits(port.fair_rate), drops || "none"].forEach((text, k) => put(row.cells[k], text));
+    [about.name, megabits(port.rate, 3).replace(/\.?0+$/, ""), percent(port.load), port.queue?.toFixed(1) ?? "–", about.average ? port.average?.toFixed(2) ?? "–" : "none",
+      about.average ? port.probability?.toFixed(4) ?? "–" : "–", String(port.connections ?? "–"), megabits(port.fair_rate), drops || "none"].forEach((text, k) => put(row.cells[k], text));
   });
 }
 
@@ -125,8 +125,8 @@ function values(id, pairs) {
 export function drawValues() {
   const port = store.now && store.port && store.now.ports[store.port.id], about = store.port && portOf(store.port.id);
   if (!port) return;
-  values("queue-values", [["waiting, packets", port.queue?.toFixed(1) ?? "–"], ["RED's average, packets", about.red ? port.average?.toFixed(2) ?? "–" : "no RED"], ["buffer, packets", String(about.buffer)]]);
-  values("probability-values", [["p_b", port.probability?.toFixed(5) ?? "no RED"]]);
+  values("queue-values", [["waiting, packets", port.queue?.toFixed(1) ?? "–"], [about.average ? `${about.average.title}'s average, packets` : "average, packets", about.average ? port.average?.toFixed(2) ?? "–" : "none"], ["buffer, packets", String(about.buffer)]]);
+  values("probability-values", [["p_b", port.probability?.toFixed(5) ?? "none"]]);
   values("fair-values", [["connections n", String(port.connections ?? "–")], ["R_f, Mb/s", megabits(port.fair_rate)]]);
   values("drops-values", Object.entries(port.drops).length ? Object.entries(port.drops).map(([cause, n]) => [causeName(cause), String(n)]) : [["none", "0"]]);
 }

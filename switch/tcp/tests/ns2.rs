@@ -300,7 +300,7 @@ fn differences_go_with_their_causes() {
     }
 }
 
-/// p4src/red.p4 follows the paper's figure 2. ns-2 never drops while at most one packet waits: where the queue often runs empty below a
+/// p4src/schemes/red/red.p4 follows the paper's figure 2. ns-2 never drops while at most one packet waits: where the queue often runs empty below a
 /// high average, this is the whole difference.
 #[test]
 fn sparing_short_queues_moves_the_mean_queue() {

@@ -145,7 +145,7 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos]) -> Outcome {
 
 #[test]
 fn codel_in_p4_follows_the_rfc() {
-    let program = compiled(&["CODEL"]);
+    let program = compiled(&["codel"]);
     let mut random = Random(8289);
     let cases = loads(&mut random);
     println!("{:14} {:>10} {:>10} {:>10} {:>12} {:>12}", "load", "drops real", "drops P4", "both", "wait real ms", "wait P4 ms");

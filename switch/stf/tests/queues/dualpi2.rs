@@ -1,4 +1,4 @@
-//! DualPI2 in `p4src/dualpi2.p4` and `p4src/pi2.p4` against the pseudocode of RFC 9332 in real numbers, at a 10 Mb/s link.
+//! DualPI2 in `p4src/schemes/dualpi2/dualpi2.p4` and `p4src/schemes/pi2/pi2.p4` against the pseudocode of RFC 9332 in real numbers, at a 10 Mb/s link.
 //!
 //! [`DualPi2`] is figures 2, 3, 5, 7 and 8 of [RFC 9332 sec A], line by line, and a scheduler: weighted round robin, or that of figure 10. It
 //! runs twice: with the timer of the text; and with the instants of updates, the delays and the rounded gains of the P4 program. With those, the
@@ -392,7 +392,7 @@ fn cases() -> Vec<Case> {
 
 #[test]
 fn dualpi2_in_p4_follows_the_rfc() {
-    let program = compiled(&["PI2", "DUALPI2"]);
+    let program = compiled(&["dualpi2"]);
     let mut failures = Vec::new();
     println!("{:28} {:>6} {:>33} {:>33} {:>31}", "load", "apart", "drops L, C: text, P4", "marks L, C: text, P4", "wait ms L, C: text, P4");
     for case in cases() {
@@ -443,7 +443,7 @@ fn an_overloaded_low_latency_queue_is_kept_at_the_classic_target() {
     let codes = vec![1; arrivals.len()];
     let case = Case { name: String::new(), arrivals, codes, ramp: RAMP, choices: DEFAULT, tolerance: 0.05 };
     let text = by_text(&case, [ALPHA, BETA], Updates::Timer { next: 16_000_000 });
-    let p4 = in_p4(&compiled(&["PI2", "DUALPI2"]), &case);
+    let p4 = in_p4(&compiled(&["dualpi2"]), &case);
     for (side, fates) in [("text", &text), ("P4", &p4)] {
         let settled = Outcome::new(&fates[15_000..], &case.codes[15_000..]);
         println!("{side}: {settled:?}");

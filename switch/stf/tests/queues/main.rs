@@ -53,11 +53,21 @@ impl Random {
     }
 }
 
-/// `p4src/als.p4` with these macros.
-fn compiled(defines: &[&str]) -> Arc<Program> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4src/als.p4");
-    let define = defines.iter().map(|&name| name.to_owned()).collect();
-    let outcome = fairlane_compiler::compile(&source, &fairlane_compiler::Options { define, ..Default::default() });
+/// `p4src/als.p4` with these macros, in which a name in small letters is that of a scheme: of a folder in `p4src/schemes`.
+fn compiled(names: &[&str]) -> Arc<Program> {
+    let p4src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4src");
+    let mut options = fairlane_compiler::Options::default();
+    for &name in names {
+        let folder = p4src.join("schemes").join(name);
+        if name.starts_with(|first: char| first.is_ascii_lowercase()) {
+            assert!(folder.is_dir(), "no scheme {name}");
+            options.include.extend([folder, p4src.clone()]);
+            options.define.push("CHOSEN".to_owned());
+        } else {
+            options.define.push(name.to_owned());
+        }
+    }
+    let outcome = fairlane_compiler::compile(&p4src.join("als.p4"), &options);
     let json = outcome.json.expect("als.p4 compiles");
     Arc::new(Program::from_json(&json.to_string()).expect("our JSON loads"))
 }

@@ -1,4 +1,4 @@
-//! PI2 in `p4src/pi2.p4` against its formula in real numbers (De Schepper et al. 2016, and [RFC 9332 sec A]), at a 10 Mb/s link. Packets
+//! PI2 in `p4src/schemes/pi2/pi2.p4` against its formula in real numbers (De Schepper et al. 2016, and [RFC 9332 sec A]), at a 10 Mb/s link. Packets
 //! are of a transport without ECN, of ECT(0) and of ECT(1) in turns.
 //!
 //! Twice. First with the P4 program's own instants of updates, delays and random numbers: the same packets are dropped and marked, except
@@ -40,7 +40,7 @@ impl Real {
     }
 }
 
-/// When `p4src/pi2.p4` does an update, without a timer: at a departure, one at most.
+/// When `p4src/schemes/pi2/pi2.p4` does an update, without a timer: at a departure, one at most.
 #[derive(Default)]
 pub struct Instants {
     /// The delay that the last departure showed.
@@ -188,5 +188,5 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
 
 #[test]
 fn pi2_in_p4_follows_its_formula() {
-    hold(&["PI2"], 9332, by_timer, in_p4);
+    hold(&["pi2"], 9332, by_timer, in_p4);
 }

@@ -84,7 +84,7 @@ impl Real {
     }
 }
 
-/// The same without a timer, as `p4src/pie.p4` has it: a departure does one update at most.
+/// The same without a timer, as `p4src/schemes/pie/pie.p4` has it: a departure does one update at most.
 #[derive(Default)]
 struct Lazy {
     real: Real,
@@ -285,5 +285,5 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], ecn: bool, seed: u64) -> Co
 
 #[test]
 fn pie_in_p4_follows_the_rfc() {
-    hold(&["PIE"], 8033, by_text, in_p4);
+    hold(&["pie"], 8033, by_text, in_p4);
 }

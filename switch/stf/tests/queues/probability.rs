@@ -32,12 +32,12 @@ impl Comparison {
 
 /// Runs both at each load, with and without ECN, prints a table, and fails where they differ. known: real numbers with a timer.
 pub fn hold(
-    defines: &[&str],
+    scheme: &[&str],
     seed: u64,
     known: impl Fn(&[Nanos], bool, &mut Random) -> Totals,
     in_p4: impl Fn(&Arc<Program>, &[Nanos], bool, u64) -> Comparison,
 ) {
-    let program = compiled(defines);
+    let program = compiled(scheme);
     let mut random = Random(seed);
     let cases = loads(&mut random);
     println!(

@@ -63,7 +63,7 @@ fn in_p4(program: &Arc<Program>, arrivals: &[Nanos], threshold_us: u64, packets:
 
 #[test]
 fn step_in_p4_marks_what_its_definition_marks() {
-    let program = compiled(&["STEP"]);
+    let program = compiled(&["step"]);
     let mut random = Random(9332);
     for (name, arrivals) in [("light", poisson(0.8, &mut random)), ("heavy", poisson(0.98, &mut random)), ("bursts", bursts(&mut random))] {
         // The switch's clock counts microseconds.

@@ -1,5 +1,5 @@
 // DualPI2 per output port [RFC 9332 sec A], a DualQ Coupled AQM: scalable transports, which say so by ECT(1), have a queue of their own, kept
-// short by marks; the other packets' queue is kept at a target; one probability p', of pi2.p4's controller, couples both.
+// short by marks; the other packets' queue is kept at a target; one probability p', of PI2's controller, couples both.
 //
 //   ingress: DualArrival    ECT(1), CE --> priority 1: the low-latency queue (L); all others: priority 0, the Classic queue (C)
 //   egress:  DualDeparture  sojourn of L or C --> p' --> drop | mark | send    a packet that egress drops uses no link time
@@ -12,7 +12,10 @@
 // "By" a likelihood is recur(): the likelihoods add up, and each time that their sum exceeds 1 it loses 1 and the event happens. It needs no
 // random numbers, and each event comes as soon as it may. One sum is of each queue. Or it is a random number below the likelihood, as in the
 // reference implementation [RFC 9332 sec 2.5.1]: "either probabilistic or deterministic". 2 p' is at most 1.
-// The switch's scheduler decides which queue sends (`--port-weight` or `--port-time-shift`; strict priority without). Fixed point: as pi2.p4.
+// The switch's scheduler decides which queue sends (`--port-weight` or `--port-time-shift`; strict priority without). Fixed point: as
+// pi2_controller.p4.
+
+#include "../pi2/pi2_controller.p4"
 
 const bit<3> LOW_LATENCY = 1;
 

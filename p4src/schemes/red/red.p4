@@ -18,7 +18,7 @@
 // Where RED_ECN is defined, a port may mark instead [RFC 3168 sec 5, 7]: between the thresholds a packet that RED picks gets
 // "congestion experienced" if its transport is ECN-capable. From the maximum on RED drops it like any other.
 
-// Bits behind the binary point. Parameters carry theirs into P4Info; tests hold controller/red.py against it.
+// Bits behind the binary point. Parameters carry theirs into P4Info; tests compare scheme.py with it.
 #define RED_QUEUE_BITS 20
 #define RED_UNIT_BITS 32
 #define RED_DECAY_BITS 40

@@ -90,7 +90,7 @@ control Codel(inout headers_t hdr, inout standard_metadata_t standard_metadata) 
 
     apply {
         bit<32> index = (bit<32>)standard_metadata.egress_port;
-        if (codel_parameters.apply().hit) {
+        if (standard_metadata.egress_spec != DROP_PORT && codel_parameters.apply().hit) {
             bit<48> now = standard_metadata.egress_global_timestamp;
             bit<48> first_above;
             bit<2> phase;

@@ -1,0 +1,16 @@
+// The schemes of this program, in the order in which each place applies them.
+
+#include "schemes/red/red.p4"
+#include "afd.p4"
+
+#define ARRIVAL_CONTROLS RedArrival() red; AfdArrival() afd;
+#define ARRIVAL red.apply(hdr, standard_metadata); afd.apply(hdr, standard_metadata);
+
+#define COPY_CONTROLS RedReplica() replica;
+#define COPY replica.apply(hdr, standard_metadata);
+
+#define DEPARTURE_CONTROLS AfdDeparture() afd;
+#define DEPARTURE afd.apply(hdr, standard_metadata);
+
+#define AFTER_CONTROLS RedDeparture() departure;
+#define AFTER departure.apply(hdr, standard_metadata);

@@ -1,0 +1,113 @@
+"""All schemes: those of p4src/schemes, and folders of a user's own that lie anywhere. One loader reads both.
+
+Folders of a user's own are listed in the environment variable `FAIRLANE_SCHEMES` (several: joined as in PATH), so that processes that a run starts
+know them too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from fairlane.schemes.base import Parameters, Scheme
+
+FOLDER = (Path(__file__).resolve().parents[1] / "p4src" / "schemes").resolve()
+"""Of Fairlane's own."""
+FOLDERS_VARIABLE = "FAIRLANE_SCHEMES"
+MODULES = "fairlane_scheme_"
+"""How the modules of a user's own begin."""
+DESCRIPTION = "scheme.py"
+DROPTAIL = "droptail"
+"""No scheme: only a full queue drops."""
+
+SCHEMES: dict[str, Scheme] = {}
+"""By name, in the order of lists."""
+_read: dict[str, bytes] = {}
+"""The descriptions that they were read from."""
+
+
+def load(folder: Path | str) -> Scheme:
+    """The scheme of a folder, added to `SCHEMES`; one of a user's own whose description has changed since is read again. ValueError names the folder and what is
+    wrong with it; what its `scheme.py` itself raises passes through."""
+    folder = Path(folder).resolve()
+    description = folder / DESCRIPTION
+    if not description.is_file():
+        raise ValueError(f"{folder}: no scheme: a scheme's folder has a file {DESCRIPTION} (docs/own-scheme.md)")
+    text = description.read_bytes()
+    for before in SCHEMES.values():
+        if before.folder.resolve() == folder and before.file.is_file() and _read.get(before.name) == text:
+            return before
+    if folder.parent == FOLDER:
+        module = importlib.import_module(f"fairlane.p4src.schemes.{folder.name}.scheme")
+    else:
+        name = MODULES + folder.name.replace("-", "_")
+        spec = spec_from_file_location(name, description)
+        if spec is None or spec.loader is None:
+            raise ValueError(f"{description}: no Python file")
+        module = module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses look their module up there
+        spec.loader.exec_module(module)
+    scheme = getattr(module, "SCHEME", None)
+    if not isinstance(scheme, Scheme):
+        raise ValueError(f'{description}: describes no scheme. Write SCHEME = Scheme("my-scheme", ...), as the files of p4src/schemes do')
+    if scheme.name == DROPTAIL or ((known := SCHEMES.get(scheme.name)) is not None and known.folder.resolve() != folder and is_own(known)):
+        raise ValueError(f"{description}: a scheme called {scheme.name!r} comes with Fairlane: give yours another name")
+    if not scheme.file.is_file():
+        raise ValueError(f"{folder}: no P4 file {scheme.file.name}, which a scheme called {scheme.name!r} has")
+    SCHEMES[scheme.name], _read[scheme.name] = scheme, text
+    ordered = sorted(SCHEMES.values(), key=lambda one: (not is_own(one), one.order, one.name))
+    SCHEMES.clear()
+    SCHEMES.update((one.name, one) for one in ordered)
+    return scheme
+
+
+def is_own(scheme: Scheme) -> bool:
+    """Whether it comes with Fairlane."""
+    return scheme.folder.resolve().parent == FOLDER
+
+
+def listed() -> list[str]:
+    """The folders that the environment variable lists."""
+    return list(filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)))
+
+
+def names(marking: bool = False) -> list[str]:
+    """All names; marking: of those that can mark packets."""
+    return [name for name, scheme in SCHEMES.items() if scheme.can_mark or not marking]
+
+
+def default_marking() -> str:
+    """The one that marks where nobody chose: the first in the order of lists that can, and is not in every program anyway."""
+    return next(name for name, scheme in SCHEMES.items() if scheme.can_mark and not scheme.standing)
+
+
+def parameters() -> Mapping[str, type[Parameters]]:
+    """The class of each scheme's parameters, by name."""
+    return {name: scheme.parameters for name, scheme in SCHEMES.items()}
+
+
+def settings() -> Mapping[str, type[Any]]:
+    """The class of each scheme's parameters at a port, by name."""
+    return {name: scheme.settings for name, scheme in SCHEMES.items()}
+
+
+def standing() -> list[Scheme]:
+    """Those of every program."""
+    return [scheme for scheme in SCHEMES.values() if scheme.standing]
+
+
+def in_order(schemes: Iterable[Scheme]) -> list[Scheme]:
+    """Each once, in the order of lists."""
+    wanted = {scheme.name for scheme in schemes}
+    return [scheme for name, scheme in SCHEMES.items() if name in wanted]
+
+
+for _folder in sorted(path.parent for path in FOLDER.glob(f"*/{DESCRIPTION}")):
+    load(_folder)
+for _path in listed():
+    load(_path)

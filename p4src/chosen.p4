@@ -1,0 +1,16 @@
+// The schemes that als.p4 has where nobody chooses others. A run writes such a file of the schemes that its links have (fairlane/schemes/chosen.py);
+// schemes/README.md describes the places.
+
+#include "schemes/red/red.p4"
+
+#define ARRIVAL_CONTROLS RedArrival() red;
+#define ARRIVAL red.apply(hdr, standard_metadata);
+
+#define COPY_CONTROLS RedReplica() replica;
+#define COPY replica.apply(hdr, standard_metadata);
+
+#define DEPARTURE_CONTROLS
+#define DEPARTURE
+
+#define AFTER_CONTROLS RedDeparture() departure;
+#define AFTER departure.apply(hdr, standard_metadata);

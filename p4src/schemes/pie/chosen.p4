@@ -1,0 +1,16 @@
+// The schemes of this program, in the order in which each place applies them.
+
+#include "schemes/red/red.p4"
+#include "pie.p4"
+
+#define ARRIVAL_CONTROLS RedArrival() red; PieArrival() pie;
+#define ARRIVAL red.apply(hdr, standard_metadata); pie.apply(hdr, standard_metadata);
+
+#define COPY_CONTROLS RedReplica() replica;
+#define COPY replica.apply(hdr, standard_metadata);
+
+#define DEPARTURE_CONTROLS PieDeparture() pie;
+#define DEPARTURE pie.apply(hdr, standard_metadata);
+
+#define AFTER_CONTROLS RedDeparture() departure;
+#define AFTER departure.apply(hdr, standard_metadata);

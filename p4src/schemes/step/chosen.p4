@@ -1,0 +1,16 @@
+// The schemes of this program, in the order in which each place applies them.
+
+#include "schemes/red/red.p4"
+#include "step.p4"
+
+#define ARRIVAL_CONTROLS RedArrival() red;
+#define ARRIVAL red.apply(hdr, standard_metadata);
+
+#define COPY_CONTROLS RedReplica() replica;
+#define COPY replica.apply(hdr, standard_metadata);
+
+#define DEPARTURE_CONTROLS Step() step;
+#define DEPARTURE step.apply(hdr, standard_metadata);
+
+#define AFTER_CONTROLS RedDeparture() departure;
+#define AFTER departure.apply(hdr, standard_metadata);
