@@ -311,7 +311,6 @@ class Sampler:
         sent, queue = row[SENT] - before[SENT], (row[WAITED] - before[WAITED]) / NS / self.step_s
         if not math.isfinite(queue):
             return
-        assert port.red is not None, "a port without RED has no average"
         # avg <- avg + w (q - avg) with each packet, q the mean of the sample; idle time counts as the packets it had room for.
         packets = self.rate_bps(port, at_s - self.timing.begin_s) * self.step_s / 8 / port.average.mean_packet_bytes
         if queue > 0:

@@ -205,7 +205,8 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
     name = f"{port.node}->{port.peer}"
     told = {c: Steps(control["time_s"], control[c].astype(float)) for c in ("transmitted_bytes", *counted_columns()) if c in control}
     marks = told.get("marks") if port.link.marks else None
-    counters = () if port.link.aqm is None else port.link.aqm.scheme.counters
+    aqm = port.link.aqm
+    counters = () if aqm is None else aqm.scheme.counters
     of_queues = {c.queue: told[c.column] for c in counters if c.queue is not None and c.column in told}
     overload = next((told[c.column] for c in counters if c.reports == "overload" and c.column in told), None)
     # The device counts drops in ingress at the input port; drops in egress are of these queues.
@@ -232,7 +233,7 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         for name in rows
         if name.startswith("drop_")
         and name != "drop_ingress"
-        and not (name == "drop_egress" and drops and not port.link.aqm.scheme.standing)
+        and not (name == "drop_egress" and drops and aqm is not None and not aqm.scheme.standing)
     }
     begun = (rows["tx_bytes"] - port.link.uncounted_bytes * rows["tx_packets"]).astype(float)
     return LinkRecord(
