@@ -39,7 +39,7 @@ def fabric_option(help_text: str) -> Any:
     """A fabric by its name."""
     # Typer also parses the default.
     parser: Callable[[str | Fabric], Fabric] = lambda given: given if isinstance(given, Fabric) else _fabric(given)
-    return typer.Option(parser=parser, metavar=f"<{'|'.join(places.NAMES)}>", help=help_text, autocompletion=lambda: list(places.NAMES))
+    return typer.Option(parser=parser, metavar="|".join(places.NAMES), help=help_text, autocompletion=lambda: list(places.NAMES))
 
 
 def _fabric(name: str) -> Fabric:

@@ -50,6 +50,8 @@ def test_a_cluster_gives_the_same_bytes_when_a_worker_is_killed(cluster: tuple[s
     os.kill(workers[0].pid, signal.SIGKILL)
     output = run.communicate()[0]
     assert run.returncode == 0, output
-    assert re.search(r"The worker tcp://127\.0\.0\.1:\d+ is lost; small kind=.* runs again\.", output), output
+    # It computed a run, or held the result of one that the client had not fetched: then Dask says so, and has it computed again.
+    lost = r"The worker tcp://127\.0\.0\.1:\d+ is lost; small kind=.* runs again\.|Couldn't gather \d+ keys, rescheduling"
+    assert re.search(lost, output), output
     carry_out.carry_out(read.load(file), tmp_path / "here", Console(quiet=True), workers=2)
     assert contents(tmp_path / "cluster") == contents(tmp_path / "here")

@@ -13,6 +13,7 @@ from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results.nameless import without_folders
+from fairlane.schemes import registry
 
 _NAME = "run.json"
 
@@ -52,6 +53,8 @@ def read(raw: Path) -> Finished:
         experiment = data["experiment"]
         for flow in experiment["flows"]:
             _with_attributes(flow["settings"])
+        for link in experiment["topology"]["links"]:
+            _with_schemes(link)
         run = pydantic.TypeAdapter(Finished).validate_python(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(f"{path}: cannot be read, so these records cannot be evaluated: {error}") from error
@@ -63,3 +66,11 @@ def _with_attributes(settings: dict[str, Any]) -> None:
     values = settings.get("parameters")
     if isinstance(values, dict):
         settings["parameters"] = dataclasses.make_dataclass("Parameters", list(values), frozen=True)(**values)
+
+
+def _with_schemes(link: dict[str, Any]) -> None:
+    """The parameters of a link's scheme as objects. ValueError for a scheme of the user's own that is not loaded."""
+    known = registry.parameters()
+    link["schemes"] = tuple(make(**values) for key, make in known.items() if (values := link.pop(key, None)) is not None)
+    if (queue := link["queue"]) not in (registry.DROPTAIL, *known):
+        raise ValueError(f"queue: {queue!r} is a scheme of your own: set {registry.FOLDERS_VARIABLE} to its folder")

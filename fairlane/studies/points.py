@@ -211,7 +211,7 @@ class _OneTranslation:
     def compile(self, source: Path, folder: Path, defines: tuple[str, ...] = (), include: tuple[Path, ...] = ()) -> tuple[Path, Path]:
         if not (probes.is_own(source) or source.is_relative_to(_folder().name)):
             return self.compiler.compile(source, folder, defines, include)
-        choice = [path.read_text() for place in include for path in sorted(place.glob("*.p4"))]
+        choice = [path.read_text(encoding="utf-8") for place in include for path in sorted(place.glob("*.p4"))]
         kept = Path(_folder().name) / f"compiled-{store.digest_of([str(source), defines, choice])[:16]}"
         found = kept / f"{source.stem}.json", kept / f"{source.stem}.p4info.txtpb"
         if not all(path.is_file() for path in found):

@@ -5,6 +5,7 @@ A table stands between `<!-- options: NAME -->` and `<!-- end -->`."""
 from __future__ import annotations
 
 import re
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -56,6 +57,8 @@ def _value(annotation: Any) -> str:
     """What a user gives for a type: its choices, or a word for it."""
     if get_origin(annotation) is Literal:
         return r"\|".join(map(str, get_args(annotation)))
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return r"\|".join(choice.value for choice in annotation)
     inner = [kind for kind in get_args(annotation) if kind is not type(None)]
     return _value(inner[0]) if inner else _WORDS.get(annotation, "TEXT")
 
@@ -64,7 +67,7 @@ def _default(parameter: Any) -> str:
     shown = parameter.default
     if getattr(parameter, "is_flag", False) or shown in (None, ()) or not getattr(parameter, "show_default", True):
         return ""
-    return f" Default: `{shown}`."
+    return f" Default: `{shown.value if isinstance(shown, Enum) else shown}`."
 
 
 def written(page: str) -> str:
