@@ -30,6 +30,15 @@ def needs(*programs: str) -> list[pytest.MarkDecorator]:
     ]
 
 
+def sudos_python() -> pytest.MarkDecorator:
+    """`sudo PATH=$PATH python3` starts the system's python3, wherever PATH leads, with the packages of .venv: those of another Python do not fit it."""
+    say = "import sys; print('%d.%d' % sys.version_info[:2])"
+    python = shutil.which("python3", path=SYSTEM_PATH)
+    version = subprocess.run([python, "-c", say], text=True, capture_output=True).stdout.strip() if python else "none"
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return pytest.mark.skipif(version != own, reason=f"sudo's python3 is {version}, and .venv has Python {own} (UV_PYTHON)")
+
+
 def checkout(variable: str, project: str, folder: Path) -> Path:
     """A copy of a public checkout whose folder an environment variable names; skips without it."""
     given = os.environ.get(variable)

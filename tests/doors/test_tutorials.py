@@ -14,7 +14,7 @@ import pytest
 
 from tests.doors import support
 
-pytestmark = support.needs("sudo", "make", "mnexec")
+pytestmark = [*support.needs("sudo", "make", "mnexec"), support.sudos_python()]
 
 
 @dataclass(frozen=True)
