@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from fairlane.inputs import schema
 from fairlane.schemes import registry
@@ -122,7 +122,7 @@ class Link:
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
-    __pydantic_config__: ClassVar = {"arbitrary_types_allowed": True}  # for records that are read back: `schemes` are objects then
+    __pydantic_config__ = {"arbitrary_types_allowed": True}  # for records that are read back: `schemes` are objects then
 
     def __post_init__(self) -> None:
         if self.trace_back is not None and self.trace is None:
