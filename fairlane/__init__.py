@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
+"""Not `typing`'s: importing it takes longer than all that comes before `fairlane.__main__` can take care of Ctrl-C."""
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairlane.api import Result, run, sweep
 
 __all__ = ["Result", "run", "sweep"]
