@@ -66,7 +66,8 @@ class System:
         )
         log = self.folder / "log"
         calls = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
-        return [[word for word in call if word not in ("install", "-q", "-y", "--no-install-recommends")] for call in calls], done.stderr
+        options = ("install", "-q", "-y", "--no-install-recommends", "-oDPkg::Lock::Timeout=600")
+        return [[word for word in call if word not in options] for call in calls], done.stderr
 
 
 RUN = dict.fromkeys(["mininet", "iproute2", "iputils-ping", "ethtool", "iperf3", "procps", "gcc", "libc6-dev", "python3-venv"], "1")
