@@ -88,7 +88,7 @@ class Checkout:
         names = [
             name
             for name in done.stdout.split("\0")
-            if name and not name.endswith(".md") and not name.startswith(("tests/test_", "tools/documented/names.py"))
+            if name and not name.endswith(".md") and not re.match(r"tests/.*\btest_|tools/documented/names\.py", name)
         ]
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for name in names if (path := self.root / name).is_file())
 
