@@ -86,6 +86,24 @@ def test_right_names_and_other_words_are_passed(page: str, text: str, checkout: 
     assert not list(names.faults(page, text, checkout))
 
 
+def test_every_file_below_tests_that_a_text_names_exists(checkout: names.Checkout) -> None:
+    found = []
+    for name in sorted(checkout.files - {"CHANGELOG.md"}):
+        path = ROOT / name
+        if path.is_file() and not path.is_symlink():
+            found += names.faults_below_tests(name, path.read_bytes().decode("utf-8", "replace"), checkout)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "faults"),
+    [("docs/test_documented_names.py", 0), ("test_documented_names.py", 1), ("docs/test_doc*.py", 0), ("test_doc*.py", 1)],
+)
+def test_a_file_below_tests_is_looked_for_in_its_folder(file: str, faults: int, checkout: names.Checkout) -> None:
+    found = list(names.faults_below_tests("switch/Cargo.toml", f"# one\n# see tests/{file}, two\n", checkout))
+    assert found == [f"switch/Cargo.toml:2: tests/{file}: no such file"] * faults
+
+
 def _keys_of(kind: Any) -> set[str]:
     """Of a dataclass, and of those in its fields."""
     found: set[str] = set()
