@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fairlane
-from fairlane import cli, probes, skeleton_scheme, user_files
+from fairlane import cli, errors, probes, skeleton_scheme, user_files
 from fairlane.controller.p4info import P4Info
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
@@ -210,6 +211,14 @@ def edited(folder: Path, file: str, before: str, after: str) -> None:
         (lambda folder: edited(folder, "scheme.py", "SCHEME =", "OTHER ="), "describes no scheme. Write SCHEME ="),
         (lambda folder: edited(folder, "scheme.py", '"my-queue"', '"pie"'), "a scheme called 'pie' comes with Fairlane"),
         (lambda folder: edited(folder, "scheme.py", '"departure"', '"exit"'), "no place 'exit'; there are arrival, copy"),
+        (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"share_bps"'), "column 'share_bps' is one of the controller's own"),
+        (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"class"'), "column 'class': use lower-case letters"),
+        (
+            lambda folder: edited(
+                folder, "scheme.py", "    MyQueue,\n", '    __import__("fairlane.p4src.schemes.pie.scheme", fromlist=["Pie"]).Pie,\n'
+            ),
+            "Pie is the class of the scheme 'pie': write a class of your own",
+        ),
         (lambda folder: edited(folder, "scheme.py", "import annotations", "import annotation"), "scheme.py cannot be read: SyntaxError"),
     ],
 )
@@ -219,6 +228,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path, spoil, said: str) -> N
     with pytest.raises(Refusal) as refused:
         user_files.use_scheme(tmp_path / "my-queue")
     assert said in str(refused.value) and "my-queue" in str(refused.value)
+    assert all(scheme.parameters.scheme is scheme for scheme in registry.SCHEMES.values() if registry.is_own(scheme))
 
 
 @needs_module
@@ -252,6 +262,48 @@ def test_names_that_cannot_be_are_refused(tmp_path: Path, name: str, said: str) 
     with pytest.raises(Refusal) as refused:
         skeleton_scheme.scheme(name, tmp_path)
     assert said in str(refused.value) and sorted(tmp_path.iterdir()) == [tmp_path / "there"]
+
+
+@needs_module
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("none", "SyntaxError"), ("counter", "TypeError"), ("table", "keyword `table`"), ("protection", "`protection` is already declared")],
+)
+def test_a_name_whose_words_are_taken_is_refused_and_leaves_nothing(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(Refusal, match=f"'{name}' cannot be a scheme: a name that is made of it has another meaning") as refused:
+        skeleton_scheme.scheme(name, tmp_path)
+    assert said in str(refused.value) and not list(tmp_path.iterdir()) and name not in registry.SCHEMES
+
+
+def test_a_folder_of_the_environment_that_is_none_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(registry.FOLDERS_VARIABLE, str(tmp_path / "nowhere"))
+    done = fairlane_(tmp_path, "list")
+    assert done.returncode == errors.BAD_INPUT and done.stdout == ""
+    assert done.stderr.startswith(f"fairlane: FAIRLANE_SCHEMES: {tmp_path}/nowhere: ") and "Traceback" not in done.stderr
+
+
+def test_a_folder_that_the_environment_could_not_list_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / f"a{os.pathsep}b"
+    skeleton_scheme.scheme("my-queue", folder)
+    with pytest.raises(Refusal, match=f"'{os.pathsep}' is in the name"):
+        user_files.use_scheme(folder / "my-queue")
+    assert not registry.listed()
+
+
+@needs_module
+def test_where_the_folders_are_does_not_change_the_program(tmp_path: Path) -> None:
+    """One of them is in a folder that is inside the other's."""
+    programs = []
+    for place in (tmp_path / "one", tmp_path / "another" / "place"):
+        for name, parent in (("outer-queue", place), ("inner-queue", place / "deeper")):
+            registry.SCHEMES.pop(name, None)
+            skeleton_scheme.scheme(name, parent)
+            user_files.use_scheme(parent / name)
+        text = MIXED.replace('"codel"', '"outer-queue"').replace('"pie"', '"inner-queue"')
+        experiment = loader.from_document(located_toml.parse(text, "mixed.toml"), "mixed")
+        program, _ = targets.compiled(experiment, targets.compiler(), place)
+        programs.append(program.read_text())
+    assert programs[0] == programs[1] and '"inner-queue/inner-queue.p4"' in programs[0] and '"outer-queue/outer-queue.p4"' in programs[0]
 
 
 @needs_module
