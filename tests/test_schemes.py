@@ -10,16 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import fairlane
-from fairlane import cli, errors, probes, skeleton_scheme, user_files
+from fairlane import cli, errors, execute, probes, skeleton_scheme, user_files
 from fairlane.controller.p4info import P4Info
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.inputs import located_toml
 from fairlane.live import restore
-from fairlane.schemes import chosen, registry
+from fairlane.results import metrics
+from fairlane.schemes import chosen, recorded, registry
 from fairlane.schemes.base import PLACES
 from fairlane.topologies.model import Link
 from tools.site import schemes
@@ -149,7 +152,12 @@ def test_a_new_scheme_runs_as_it_is_and_again_from_its_results(tmp_path: Path) -
     # `fairlane view` shows the results, and runs nothing that they hold.
     written = json.loads((tmp_path / "out" / "experiment.json").read_text())
     assert written["topology"]["links"][0]["queue"] == "my-queue"
-    assert restore.experiment_of(written).topology.links[0].queue == "droptail" and "my-queue" not in registry.SCHEMES
+    link = restore.experiment_of(written).topology.links[0]
+    assert (link.queue, link.causes, link.priorities, link.marks) == ("my-queue", {"my_queue": "aqm_drops"}, 1, False)
+    assert f"{registry.MODULES}my_queue" not in sys.modules
+    # Records of before do not describe it.
+    registry.SCHEMES.pop("my-queue")
+    assert restore.experiment_of({**written, recorded.KEY: {}}).topology.links[0].queue == "droptail"
 
 
 @needs_module
@@ -304,6 +312,43 @@ def test_where_the_folders_are_does_not_change_the_program(tmp_path: Path) -> No
         program, _ = targets.compiled(experiment, targets.compiler(), place)
         programs.append(program.read_text())
     assert programs[0] == programs[1] and '"inner-queue/inner-queue.p4"' in programs[0] and '"outer-queue/outer-queue.p4"' in programs[0]
+
+
+@needs_module
+def test_an_unfinished_run_is_evaluated_without_the_schemes_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records describe the scheme: `fairlane report` needs no file of the user's, and runs none."""
+    before = dict(registry.SCHEMES)
+    text = MIXED.replace('"codel"', '"afd", afd = {target_packets = 10}').replace("duration_s = 15", "duration_s = 4")
+    user_files.use_scheme(AFD)
+    ready = VIRTUAL.ready(loader.from_document(located_toml.parse(text, "mixed.toml"), "mixed"))
+    execute.execute(ready, tmp_path / "whole", Console(quiet=True))
+    with monkeypatch.context() as broken:
+        broken.setattr(metrics, "compute", lambda *_: 1 / 0)
+        with pytest.raises(errors.Unfinished):
+            execute.execute(ready, tmp_path / "half", Console(quiet=True))
+    registry.SCHEMES.clear()
+    registry.SCHEMES.update(before)
+    execute.finish(tmp_path / "half", Console(quiet=True))
+    assert registry.SCHEMES["afd"].parameters.__name__ == "Recorded"
+    for name in ("experiment.json", "summary.json"):
+        whole, half = (json.loads((tmp_path / folder / name).read_text()) for folder in ("whole", "half"))
+        assert half == whole
+    assert (tmp_path / "half" / "links.csv").read_bytes() == (tmp_path / "whole" / "links.csv").read_bytes()
+    assert "afd" in next(link for link in whole["links"] if link["name"] == "s1->s2")["drops"]
+
+
+def test_what_a_record_says_of_an_own_scheme_is_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RED as if it were a user's own: it has an average, and counters with causes."""
+    link = Link(("a", "b"), 1e6, queue="red", queue_packets=60)
+    monkeypatch.setattr(registry, "is_own", lambda scheme: False)
+    said = json.loads(json.dumps(recorded.described([(link.aqm, link.queue_packets), (None, 9)])))
+    values = vars(link.aqm)
+    registry.SCHEMES.pop("red")
+    recorded.know({**said, "topology": {"links": [{"red": None}, {"red": values}]}})
+    read = registry.SCHEMES["red"].parameters(**values)
+    assert read.average(60) == link.average and read.average(61) is None
+    assert (read.scheme.counters, read.marks, read.priorities) == (link.aqm.scheme.counters, False, 1)
+    assert recorded.described([(link.aqm, 60)]) == recorded.described([(read, 60)])
 
 
 @needs_module
