@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from fairlane import ad_hoc, execute, probes
+from fairlane.cli import app
 from fairlane.errors import Refusal
 from fairlane.fabrics import places
 from fairlane.fabrics.base import Settings
@@ -56,6 +58,11 @@ def test_a_fabric_has_one_object() -> None:
         places.named("moon")
     assert (places.clock_of("mininet"), places.clock_of("moon")) == ("Mininet, wall clock", "moon")
     assert [places.switch_of(name) for name in ("virtual", "embedded", "bmv2", "moon")] == ["in the process", "embedded", "BMv2", "moon"]
+
+
+def test_an_unknown_fabric_is_told_like_any_choice() -> None:
+    said = CliRunner().invoke(app, ["run", "als-3", "--fabric", "moon"], terminal_width=200)
+    assert said.exit_code == 2 and "'moon' is not one of 'virtual', 'mininet'" in said.output and "error, " not in said.output
 
 
 def test_a_fabric_refuses_what_it_cannot_do() -> None:

@@ -20,6 +20,7 @@ from fairlane.hosts.algorithms.rcp import HEADER as RATE
 from fairlane.hosts.algorithms.xcp import HEADER as CONGESTION
 from fairlane.hosts.wire.formats import formats_of
 from fairlane.inputs.located_toml import tomllib
+from fairlane.studies import points, read
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -78,6 +79,25 @@ class LostSender(RcpSender):
 KINDS = (Kind("lost", "for a test", RcpParameters, LostSender, RcpReceiver),)
 """
 
+
+STUDY = """
+title = "two rates"
+bottleneck = "s1->s2"
+duration_s = 3
+seeds = [1]
+[sweep]
+rate_bps = [1e6, 2e6]
+[measure]
+goodput_bps = "= rcp.goodput_bps"
+[[flows]]
+name = "rcp"
+kind = "rcp"
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck = { rate_bps = "= rate_bps", delay_s = 0.01 }
+access = { rate_bps = 1e8 }
+"""
 
 SETS = """
 from fairlane.hosts.algorithms.base import AckDetail, Explicit, Fill, Header, Interests, Kind, SetHeader, SetRate
@@ -178,6 +198,14 @@ def test_a_program_without_the_header_is_refused(tmp_path: Path) -> None:
     (tmp_path / "lost.py").write_text(LOST)
     with pytest.raises(Refusal, match=r"flow lost \(lost\): the P4 program has no header type 'nowhere_t'; it has .*ethernet_t"):
         fairlane.run("dumbbell", "lost", duration_s=1.0, algorithms=[tmp_path / "lost.py"])
+
+
+def test_a_study_has_flows_with_a_header(tmp_path: Path) -> None:
+    """Its runs share a compiled program, which is not in their own folders."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    jobs = points.jobs(read.load(tmp_path / "study.toml"))
+    goodputs = [points.run(job).result["values"]["goodput_bps"] for job in jobs]
+    assert len(goodputs) == 2 and all(goodput > 1e5 for goodput in goodputs)
 
 
 def test_the_layouts_of_p4_are_the_described_ones() -> None:

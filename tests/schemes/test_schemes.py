@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import fairlane
-from fairlane import cli, probes, skeleton_scheme, user_files
+from fairlane import cli, errors, execute, probes, skeleton_scheme, user_files
 from fairlane.controller.p4info import P4Info
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
+from fairlane.fabrics.places import VIRTUAL
 from fairlane.inputs import located_toml
 from fairlane.live import restore
-from fairlane.schemes import chosen, registry
+from fairlane.results import metrics
+from fairlane.schemes import chosen, recorded, registry
 from fairlane.schemes.base import PLACES
 from fairlane.topologies.model import Link
 from tools.site import schemes
@@ -148,7 +152,12 @@ def test_a_new_scheme_runs_as_it_is_and_again_from_its_results(tmp_path: Path) -
     # `fairlane view` shows the results, and runs nothing that they hold.
     written = json.loads((tmp_path / "out" / "experiment.json").read_text())
     assert written["topology"]["links"][0]["queue"] == "my-queue"
-    assert restore.experiment_of(written).topology.links[0].queue == "droptail" and "my-queue" not in registry.SCHEMES
+    link = restore.experiment_of(written).topology.links[0]
+    assert (link.queue, link.causes, link.priorities, link.marks) == ("my-queue", {"my_queue": "aqm_drops"}, 1, False)
+    assert f"{registry.MODULES}my_queue" not in sys.modules
+    # Records of before do not describe it.
+    registry.SCHEMES.pop("my-queue")
+    assert restore.experiment_of({**written, recorded.KEY: {}}).topology.links[0].queue == "droptail"
 
 
 @needs_module
@@ -210,6 +219,14 @@ def edited(folder: Path, file: str, before: str, after: str) -> None:
         (lambda folder: edited(folder, "scheme.py", "SCHEME =", "OTHER ="), "describes no scheme. Write SCHEME ="),
         (lambda folder: edited(folder, "scheme.py", '"my-queue"', '"pie"'), "a scheme called 'pie' comes with Fairlane"),
         (lambda folder: edited(folder, "scheme.py", '"departure"', '"exit"'), "no place 'exit'; there are arrival, copy"),
+        (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"share_bps"'), "column 'share_bps' is one of the controller's own"),
+        (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"class"'), "column 'class': use lower-case letters"),
+        (
+            lambda folder: edited(
+                folder, "scheme.py", "    MyQueue,\n", '    __import__("fairlane.p4src.schemes.pie.scheme", fromlist=["Pie"]).Pie,\n'
+            ),
+            "Pie is the class of the scheme 'pie': write a class of your own",
+        ),
         (lambda folder: edited(folder, "scheme.py", "import annotations", "import annotation"), "scheme.py cannot be read: SyntaxError"),
     ],
 )
@@ -219,6 +236,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path, spoil, said: str) -> N
     with pytest.raises(Refusal) as refused:
         user_files.use_scheme(tmp_path / "my-queue")
     assert said in str(refused.value) and "my-queue" in str(refused.value)
+    assert all(scheme.parameters.scheme is scheme for scheme in registry.SCHEMES.values() if registry.is_own(scheme))
 
 
 @needs_module
@@ -252,6 +270,85 @@ def test_names_that_cannot_be_are_refused(tmp_path: Path, name: str, said: str) 
     with pytest.raises(Refusal) as refused:
         skeleton_scheme.scheme(name, tmp_path)
     assert said in str(refused.value) and sorted(tmp_path.iterdir()) == [tmp_path / "there"]
+
+
+@needs_module
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("none", "SyntaxError"), ("counter", "TypeError"), ("table", "keyword `table`"), ("protection", "`protection` is already declared")],
+)
+def test_a_name_whose_words_are_taken_is_refused_and_leaves_nothing(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(Refusal, match=f"'{name}' cannot be a scheme: a name that is made of it has another meaning") as refused:
+        skeleton_scheme.scheme(name, tmp_path)
+    assert said in str(refused.value) and not list(tmp_path.iterdir()) and name not in registry.SCHEMES
+
+
+def test_a_folder_of_the_environment_that_is_none_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(registry.FOLDERS_VARIABLE, str(tmp_path / "nowhere"))
+    done = fairlane_(tmp_path, "list")
+    assert done.returncode == errors.BAD_INPUT and done.stdout == ""
+    assert done.stderr.startswith(f"fairlane: FAIRLANE_SCHEMES: {tmp_path}/nowhere: ") and "Traceback" not in done.stderr
+
+
+def test_a_folder_that_the_environment_could_not_list_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / f"a{os.pathsep}b"
+    skeleton_scheme.scheme("my-queue", folder)
+    with pytest.raises(Refusal, match=f"'{os.pathsep}' is in the name"):
+        user_files.use_scheme(folder / "my-queue")
+    assert not registry.listed()
+
+
+@needs_module
+def test_where_the_folders_are_does_not_change_the_program(tmp_path: Path) -> None:
+    """One of them is in a folder that is inside the other's."""
+    programs = []
+    for place in (tmp_path / "one", tmp_path / "another" / "place"):
+        for name, parent in (("outer-queue", place), ("inner-queue", place / "deeper")):
+            registry.SCHEMES.pop(name, None)
+            skeleton_scheme.scheme(name, parent)
+            user_files.use_scheme(parent / name)
+        text = MIXED.replace('"codel"', '"outer-queue"').replace('"pie"', '"inner-queue"')
+        experiment = loader.from_document(located_toml.parse(text, "mixed.toml"), "mixed")
+        program, _ = targets.compiled(experiment, targets.compiler(), place)
+        programs.append(program.read_text())
+    assert programs[0] == programs[1] and '"inner-queue/inner-queue.p4"' in programs[0] and '"outer-queue/outer-queue.p4"' in programs[0]
+
+
+@needs_module
+def test_an_unfinished_run_is_evaluated_without_the_schemes_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records describe the scheme: `fairlane report` needs no file of the user's, and runs none."""
+    before = dict(registry.SCHEMES)
+    text = MIXED.replace('"codel"', '"afd", afd = {target_packets = 10}').replace("duration_s = 15", "duration_s = 4")
+    user_files.use_scheme(AFD)
+    ready = VIRTUAL.ready(loader.from_document(located_toml.parse(text, "mixed.toml"), "mixed"))
+    execute.execute(ready, tmp_path / "whole", Console(quiet=True))
+    with monkeypatch.context() as broken:
+        broken.setattr(metrics, "compute", lambda *_: 1 / 0)
+        with pytest.raises(errors.Unfinished):
+            execute.execute(ready, tmp_path / "half", Console(quiet=True))
+    registry.SCHEMES.clear()
+    registry.SCHEMES.update(before)
+    execute.finish(tmp_path / "half", Console(quiet=True))
+    assert registry.SCHEMES["afd"].parameters.__name__ == "Recorded"
+    for name in ("experiment.json", "summary.json"):
+        whole, half = (json.loads((tmp_path / folder / name).read_text()) for folder in ("whole", "half"))
+        assert half == whole
+    assert (tmp_path / "half" / "links.csv").read_bytes() == (tmp_path / "whole" / "links.csv").read_bytes()
+    assert "afd" in next(link for link in whole["links"] if link["name"] == "s1->s2")["drops"]
+
+
+def test_what_a_record_says_of_an_own_scheme_is_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """RED as if it were a user's own: it has an average, and counters with causes."""
+    link = Link(("a", "b"), 1e6, queue="red", queue_packets=60)
+    monkeypatch.setattr(registry, "is_own", lambda scheme: False)
+    said = json.loads(json.dumps(recorded.described([(link.aqm, link.queue_packets), (None, 9)])))
+    values = vars(link.aqm)
+    registry.SCHEMES.pop("red")
+    recorded.know({**said, "topology": {"links": [{"red": None}, {"red": values}]}})
+    read = registry.SCHEMES["red"].parameters(**values)
+    assert read.average(60) == link.average and read.average(61) is None
+    assert (read.scheme.counters, read.marks, read.priorities) == (link.aqm.scheme.counters, False, 1)
+    assert recorded.described([(link.aqm, 60)]) == recorded.described([(read, 60)])
 
 
 @needs_module
