@@ -98,15 +98,15 @@ def test_without_a_rust_that_is_new_enough_the_rest_is_installed(tmp_path: Path)
 
 
 def test_a_package_that_the_release_lacks_is_one_sentence(tmp_path: Path) -> None:
-    calls, said = System(tmp_path, {"tshark": "4", "chromium": "1", "openssl": "3", "sudo": "1"}).install("test")
-    assert calls == [["tshark", "openssl", "chromium", "sudo"]]
+    calls, said = System(tmp_path, {"tshark": "4", "chromium": "1", "openssl": "3", "patch": "2", "sudo": "1"}).install("test")
+    assert calls == [["tshark", "openssl", "chromium", "patch", "sudo"]]
     assert said == "fairlane: this release has no package for ns2; going on without.\n"
 
 
 def test_a_package_that_cannot_be_installed_does_not_keep_the_others_out(tmp_path: Path) -> None:
-    offered = {"tshark": "4", "chromium": "1", "openssl": "3", "sudo": "1", "ns2": "2"}
+    offered = {"tshark": "4", "chromium": "1", "openssl": "3", "patch": "2", "sudo": "1", "ns2": "2"}
     calls, said = System(tmp_path, offered, broken="chromium").install("test")
-    assert calls == [[*calls[0]], ["tshark"], ["openssl"], ["chromium"], ["ns2"], ["sudo"]]
+    assert calls == [[*calls[0]], ["tshark"], ["openssl"], ["chromium"], ["ns2"], ["patch"], ["sudo"]]
     assert said == "fairlane: the package chromium could not be installed; going on without.\n"
 
 
