@@ -4,27 +4,61 @@ Python's own way would print a traceback wherever an import has just arrived, an
 errors of another kind. So this file imports nothing of Fairlane before `main` has a handler.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
-from types import FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 _SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 _ITS_OWN = (signal.SIG_DFL, signal.default_int_handler)
 """What Python does with a signal of which nobody said anything. Where the caller ignores it, as `nohup` does, that stays."""
+_AGAIN_S = 0.01
+
+
+class _State:
+    begun = False
+    """The command has begun: there may be something to clean up."""
+    waiting = False
+    """A signal has come during an import, and comes again."""
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """While modules are imported nothing is there yet that has to be cleaned up: end at once. Otherwise raise what commands clean up after."""
+    """Before the command begins nothing is there that has to be cleaned up: end at once. After that raise what commands clean up after, but while a
+    module is imported come again: it would turn what is raised into an error of another kind, or stay half imported."""
+    if not _State.begun:
+        _end(number, frame)
+    elif _importing(frame):
+        if not _State.waiting:
+            _State.waiting = True
+            import threading
+
+            threading.Timer(_AGAIN_S, _again, (number,)).start()
+    else:
+        _State.waiting = False
+        raise sys.modules["fairlane.errors"].Interrupted(signal.Signals(number).name)
+
+
+def _importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            _end(number, frame)
+            return True
         frame = frame.f_back
-    errors = sys.modules.get("fairlane.errors")
-    if errors is None:
-        _end(number, frame)
+    return False
+
+
+def _again(number: int) -> None:
+    if not _State.waiting:
+        return
+    _State.waiting = False
+    if sys.platform == "win32":  # where os.kill ends a process at once
+        signal.raise_signal(number)
     else:
-        raise errors.Interrupted(signal.Signals(number).name)
+        os.kill(os.getpid(), number)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -42,6 +76,7 @@ def main() -> None:
             signal.signal(number, _interrupt)
     from fairlane.cli import main as command
 
+    _State.begun = True
     try:
         command()
     finally:

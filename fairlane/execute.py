@@ -55,11 +55,11 @@ def execute(
     for warning in floors.warnings(experiment) + (capacity.warnings(experiment, target) if fabric.real_time else []):
         console.print(f"warning: {warning}", highlight=False, markup=False, soft_wrap=True)
     folder = result_folder.ResultFolder.reserve(out, experiment.id, experiment.seed)
-    for kept in folder.rescued:
-        again = f"The records of a killed run are in {shown(kept / 'raw')}; 'fairlane report {shown(kept)}' evaluates them."
-        console.print(again, highlight=False, markup=False, soft_wrap=True)
-    raw = folder.work / "raw"
     try:
+        for kept in folder.rescued:
+            again = f"The records of a killed run are in {shown(kept / 'raw')}; 'fairlane report {shown(kept)}' evaluates them."
+            console.print(again, highlight=False, markup=False, soft_wrap=True)
+        raw = folder.work / "raw"
         program = user_files.kept_program(experiment)
         _check_room(experiment, folder.work)
         made.write(folder.work, user_files.of_experiments([experiment]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 
 from fairlane.errors import Interrupted
@@ -31,6 +32,23 @@ def interruptible(numbers: tuple[int, ...] = (signal.SIGINT, *ENDING)) -> Iterat
     finally:
         for n, handler in before.items():
             signal.signal(n, handler)
+
+
+@contextlib.contextmanager
+def later(numbers: tuple[int, ...] = (signal.SIGINT, *ENDING)) -> Iterator[None]:
+    """These signals come when the block ends: what it makes is known by then to whoever cleans up."""
+    if threading.current_thread() is not threading.main_thread():  # signals come to the main thread
+        yield
+        return
+    came: list[int] = []
+    before = {n: signal.signal(n, lambda number, _: came.append(number)) for n in numbers}
+    try:
+        yield
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 @contextlib.contextmanager

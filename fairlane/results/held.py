@@ -8,6 +8,7 @@ cannot be had.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import os
@@ -17,6 +18,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from fairlane.fabrics.interrupts import later
 
 if sys.platform not in ("emscripten", "win32"):
     import fcntl
@@ -32,20 +35,22 @@ class Held:
     def __init__(self, path: Path, lock: int | None) -> None:
         self.path = path
         self._lock = lock
+        _HELD[self] = os.getpid()
 
     @staticmethod
     def make(path: Path) -> Held:
-        """A new folder. FileExistsError: there is one of this name, and it is not abandoned; OSError as of mkdir."""
+        """A new folder, which goes with the process unless it is kept. FileExistsError: there is one of this name, and it is not abandoned; OSError as
+        of mkdir."""
         while True:
             try:
-                path.mkdir()
+                with later():
+                    path.mkdir()
+                    lock, ours = _locked(path)
+                    if ours:
+                        return Held(path, lock)
             except FileExistsError:
                 if not remove(path):
                     raise
-                continue
-            lock, ours = _locked(path)
-            if ours:
-                return Held(path, lock)
 
     def keep(self) -> None:
         """From now on nobody takes the folder for abandoned."""
@@ -58,9 +63,22 @@ class Held:
         self._let_go()
 
     def _let_go(self) -> None:
+        _HELD.pop(self, None)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+_HELD: dict[Held, int] = {}
+"""Those that are neither kept nor discarded: the process that made each."""
+
+
+@atexit.register
+def _discard() -> None:
+    """An interrupt may have come before the code that would have discarded a folder had its name."""
+    for held, process in list(_HELD.items()):
+        if process == os.getpid():
+            held.discard()
 
 
 def _locked(folder: Path) -> tuple[int | None, bool]:

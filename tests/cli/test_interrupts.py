@@ -68,3 +68,51 @@ def test_an_interrupt_at_any_moment_of_the_start_gives_its_code_and_no_traceback
 def test_python_m_fairlane_is_the_same_program() -> None:
     done = subprocess.run([sys.executable, "-m", "fairlane", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("fairlane ")
+
+
+def test_an_interrupt_while_a_running_command_imports_waits_for_what_cleans_up(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\nwhole = True\n", encoding="utf-8"
+    )
+    script = """
+import sys, time
+from fairlane import __main__, cli, errors
+
+def command():
+    try:
+        import slow
+        time.sleep(10)
+    except errors.Interrupted as error:
+        print("cleaned up after", error.signal_name, sys.modules["slow"].whole)
+        raise SystemExit(error.code)
+
+cli.main = command
+__main__.main()
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "cleaned up after SIGINT True\n", "")
+
+
+def test_a_folder_whose_maker_is_interrupted_before_it_has_its_name_goes(tmp_path: Path) -> None:
+    script = """
+import os, signal, sys
+from pathlib import Path
+from fairlane.results import held
+
+locked = held._locked
+
+def interrupted(folder):
+    os.kill(os.getpid(), signal.SIGINT)
+    return locked(folder)
+
+held._locked = interrupted
+try:
+    held.Held.make(Path(sys.argv[1]))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    work = tmp_path / ".o.unfinished"
+    done = subprocess.run([sys.executable, "-c", script, str(work)], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+    assert not work.exists()
