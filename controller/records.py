@@ -42,6 +42,10 @@ class ProtectedPortRecord(PortRecord):
     held_bytes: Total
 
 
+OWN_COLUMNS = frozenset(field.name for of in (PortRecord, ProtectedPortRecord) for field in dataclasses.fields(of))
+"""Those of the controller, which no scheme's counters can be."""
+
+
 @functools.cache
 def kind(columns: tuple[str, ...], protected: bool = False) -> type[PortRecord]:
     """The record of a program whose schemes count these columns (`counted_columns`). protected: with flow protection."""

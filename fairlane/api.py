@@ -163,6 +163,7 @@ def run(
     `fairlane run` writes. pcap: a folder for captures of every link. trace: a file for a log of every packet at every queue. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
     Warns of flows that cannot slow down enough (`fairlane.floors`).
     """
+    user_files.check_environment()
     for path in algorithms:
         user_files.use_algorithm(path)
     for path in schemes:

@@ -41,7 +41,7 @@ from fairlane.fabrics.places import MININET, VIRTUAL, Place
 from fairlane.fabrics.switch_process import BMV2, EMBEDDED, FIRST_GRPC_PORT
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.inputs.located_toml import ConfigError
-from fairlane.schemes.registry import default_marking
+from fairlane.schemes import registry
 from fairlane.terminal import console, say, shown
 from fairlane.topologies.model import queues
 
@@ -91,6 +91,10 @@ def main() -> None:
     """Entry point: refusals and failures become one sentence on standard error, and an exit code."""
     try:
         errors.require_address_space()
+        if registry.FAULTS:
+            from fairlane import user_files
+
+            user_files.check_environment()
         app()
     except ConfigError as error:
         _fail(str(error), BAD_INPUT)
@@ -206,7 +210,7 @@ def suite(
         bool,
         typer.Option(
             "--ecn",
-            help=f"The tested flows have ECN, and the queues mark; {default_marking()} where the case has drop-tail and --queue is left out.",
+            help=f"The tested flows have ECN, and the queues mark; {registry.default_marking()} where the case has drop-tail and --queue is left out.",
         ),
     ] = False,
     loss: Annotated[

@@ -46,7 +46,7 @@ def _fabric(name: str) -> Fabric:
     try:
         return places.named(name)
     except Refusal as refusal:
-        raise ValueError(str(refusal)) from refusal
+        raise typer.BadParameter(str(refusal)) from refusal
 
 
 def _option(help_text: str, panel: str | None = None, *names: str, **more: Any) -> Any:

@@ -23,7 +23,7 @@ from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
 from fairlane.results.figures import Figures
-from fairlane.results.nameless import without_folders
+from fairlane.results.nameless import of_experiment
 from fairlane.terminal import shown
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _evaluate(
     figures = metrics.compute(recorded, fair)
     true = fidelity.judge(raw, experiment, outcome) if fabric.real_time else fidelity.IN_VIRTUAL_TIME
     tables = _tables(recorded, fair, folder)
-    result_folder.write_json(folder / "experiment.json", without_folders(experiment))
+    result_folder.write_json(folder / "experiment.json", of_experiment(experiment))
     result_folder.write_json(folder / "summary.json", report.summary(experiment, figures, outcome, true, fabric.name, target))
     note = f"fabric {fabric}, target {target}, seed {experiment.seed}" + (", changed by hand while it ran" if outcome.live_changes else "")
     note += "" if true.verdict == "true" else f"; figures {true.verdict.upper()}, see fidelity in summary.json"

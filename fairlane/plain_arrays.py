@@ -1,6 +1,6 @@
 """Of numpy, what the evaluation of a run needs, in Python alone: a browser's page has no numpy.
 
-Names and meaning are numpy's, for arrays of one dimension. tests/test_plain_arrays.py holds each function against numpy's own, to the last bit.
+Names and meaning are numpy's, for arrays of one dimension. tests/results/test_plain_arrays.py holds each function against numpy's own, to the last bit.
 `fairlane.arrays` chooses between the two.
 """
 

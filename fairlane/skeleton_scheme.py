@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from pathlib import Path
 
-from fairlane.errors import Refusal
+from fairlane import probes
+from fairlane.errors import ProgramRefused, Refusal
+from fairlane.fabrics import targets
 from fairlane.schemes import chosen, registry
+from fairlane.schemes.base import Scheme
 
 _DESCRIPTION = '''\
 """TITLE: describe here what it does, and where it comes from: paper, section, equations."""
@@ -140,7 +145,35 @@ def scheme(name: str, root: Path) -> list[Path]:
         for file, text in texts.items():
             filled = re.sub("|".join(words), lambda found: words[found[0]], text)
             (folder / file).write_text(filled.replace(f"of {module}.p4 out", f"of {name}.p4 out"), encoding="utf-8", newline="\n")
-        (folder / chosen.NAME).write_text(chosen.alone(registry.load(folder)), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise Refusal(f"{folder}: cannot be written: {error.strerror}") from error
+        (folder / chosen.NAME).write_text(chosen.alone(_read(folder)), encoding="utf-8", newline="\n")
+        _compile(folder)
+    except (Refusal, OSError) as error:
+        registry.SCHEMES.pop(name, None)
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise Refusal(f"{folder}: cannot be written: {error.strerror}") from error
+        raise Refusal(
+            f"{name!r} cannot be a scheme: a name that is made of it has another meaning: choose another name. {error}"
+        ) from error
     return sorted(folder.iterdir())
+
+
+def _read(folder: Path) -> Scheme:
+    """Refusal: its name makes a word that Python or the description has already."""
+    try:
+        return registry.load(folder)
+    except OSError:
+        raise
+    except Exception as error:  # any exception that the file raises while it is read
+        raise Refusal(f"{registry.DESCRIPTION}: {type(error).__name__}: {error}") from error
+
+
+def _compile(folder: Path) -> None:
+    """Refusal: its name makes a word that P4 or als.p4 has already. Where no compiler is built, nothing is known of that."""
+    with tempfile.TemporaryDirectory(prefix="fairlane-new-") as made:
+        try:
+            targets.compiler().compile(probes.source("p4src/als.p4"), Path(made), (chosen.MACRO,), (folder,))
+        except ProgramRefused:
+            raise
+        except (Refusal, ImportError):
+            return

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairlane import probes
+from fairlane.controller import records
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.hosts import own_algorithms
@@ -42,16 +43,30 @@ def use_algorithm(path: str | Path) -> list[str]:
     return found
 
 
+def check_environment() -> None:
+    """Refusal: a folder that the environment variable lists is no scheme's."""
+    if registry.FAULTS:
+        raise Refusal("\n".join(registry.FAULTS))
+
+
 def use_scheme(path: str | Path) -> str:
     """The name of the scheme of a folder anywhere, which links may have from now on; processes that runs start know it too. Refusal names the fault of
     the folder."""
+    listed, folder = registry.listed(), str(Path(path).resolve())
+    if os.pathsep in folder:
+        raise Refusal(
+            f"--scheme {path}: {folder}: {os.pathsep!r} is in the name, which separates folders in {registry.FOLDERS_VARIABLE}: rename it"
+        )
     try:
         found = registry.load(path)
+        taken = records.OWN_COLUMNS & {counter.column for counter in found.counters}
+        if taken:
+            del registry.SCHEMES[found.name]
+            raise ValueError(f"counters: column {min(taken)!r} is one of the controller's own: give yours another name")
     except (ValueError, OSError) as error:
         raise Refusal(f"--scheme {path}: {error}") from error
     except Exception as error:  # any exception that the file raises while it is read
         raise Refusal(f"--scheme {path}: {registry.DESCRIPTION} cannot be read: {type(error).__name__}: {error}") from error
-    listed, folder = registry.listed(), str(Path(path).resolve())
     if folder not in listed and not registry.is_own(found):
         os.environ[registry.FOLDERS_VARIABLE] = os.pathsep.join([*listed, folder])
     return found.name

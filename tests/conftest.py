@@ -37,7 +37,7 @@ TOGETHER = {
 }
 """By file name. All other files: each its own."""
 BROWSERS = ("chromium", "firefox")
-"""Of tests/test_web.py: each is opened once, by a process of its own."""
+"""Of tests/live/test_web.py: each is opened once, by a process of its own."""
 LONG = [*dict.fromkeys(TOGETHER.values()), "test_documented_commands", "test_labs", "test_notebooks", *BROWSERS]
 """Groups in the order in which processes take them, before all others."""
 

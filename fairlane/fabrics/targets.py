@@ -114,7 +114,7 @@ def compiled(experiment: Experiment, toolchain: Compiles, folder: Path) -> tuple
         made = toolchain.compile(source, folder, (*experiment.defines, chosen.MACRO), (Path(name),))
         # The same bytes wherever the folders are.
         text = _without_folder(made[0].read_text(encoding="utf-8"), Path(name))
-        for place in {scheme.folder.parent for scheme in schemes}:
+        for place in sorted({scheme.folder.parent for scheme in schemes}, reverse=True):  # an inner folder before the one that it is in
             text = _without_folder(text, place)
         made[0].write_text(text, encoding="utf-8", newline="\n")
         return made

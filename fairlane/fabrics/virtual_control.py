@@ -51,14 +51,16 @@ class VirtualController:
     """All switches of a configuration. Its methods are the handlers that `fairlane.native.Network.set_control_plane` calls."""
 
     def __init__(self, config: Config, folder: Path, changes: Sequence[Change] = ()) -> None:
-        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, called as they happen."""
+        """Records go to `controller.csv` and `memberships.csv` in `folder`. changes: of links and switches, called as they happen. program: the
+        compiled one, BMv2 JSON."""
         from fairlane import native  # where it is not built, `virtual_fabric.check_built` says so
 
         self._native = native
         self._changes = list(changes)
         self._config = config
         self._p4info = P4Info.read(Path(config.p4info))
-        self._json = Path(config.bmv2_json).read_bytes()
+        self.program = Path(config.bmv2_json)
+        self._json = self.program.read_bytes()
         self._multicast = MulticastControl(config, self._p4info)
         self._controls = [SwitchControl(s, self._p4info, config, self._multicast.group_ports(s.name)) for s in config.switches]
         self._numbers = {s.name: i for i, s in enumerate(config.switches)}

@@ -21,7 +21,7 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import control_plane, descriptors, flows, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
-from fairlane.fabrics.own_headers import Headers, program_file
+from fairlane.fabrics.own_headers import Headers
 from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
@@ -131,7 +131,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     descriptors.provide(tables + captures, what)
     timing = _timing(experiment)
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
-    headers = Headers(program_file(experiment, folder))
+    headers = Headers(controller.program)
     try:
         _schedule_changes(network, experiment, timing)
         for index, flow in enumerate(experiment.flows):

@@ -8,7 +8,7 @@ from typing import Any
 from fairlane.experiments import kinds
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
-from fairlane.schemes import registry
+from fairlane.schemes import recorded, registry
 from fairlane.topologies import trace
 from fairlane.topologies.model import Link, Node, Topology, queues
 
@@ -23,6 +23,7 @@ class RecordedSettings:
 def experiment_of(written: dict[str, Any]) -> Experiment:
     """KeyError, TypeError, ValueError: it is no experiment of this version."""
     settings = written["settings"]
+    recorded.know(written)
     topology = Topology(tuple(Node(**node) for node in written["topology"]["nodes"]), tuple(map(_link, written["topology"]["links"])))
     return Experiment(
         written["id"],
@@ -46,7 +47,8 @@ def _link(given: dict[str, Any]) -> Link:
     known = registry.parameters()
     schemes = tuple(make(**values) for key, make in known.items() if (values := given.get(key)) is not None)
     fields = {field.name for field in dataclasses.fields(Link)}
-    # A scheme of a user's own: its description is not loaded, because results that somebody sent must not run code.
+    # A scheme of a user's own that the record does not describe, as those of before: its folder is not read, because results that somebody sent
+    # must not run code.
     own = {key for key, value in given.items() if key not in fields and (value is None or key == given["queue"])}
     others = {key: value for key, value in given.items() if key not in known and key not in own}
     if given["queue"] not in queues():

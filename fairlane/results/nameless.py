@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from fairlane.experiments.model import Experiment
 from fairlane.inputs import schema
+from fairlane.schemes import recorded
 
 
 def nameless(word: str) -> str:
@@ -25,6 +27,12 @@ def nameless(word: str) -> str:
 def without_folders(value: Any) -> Any:
     """Plain data, of dataclasses too; texts in it that are whole paths have their last names alone."""
     return _without_folders(value, {})
+
+
+def of_experiment(experiment: Experiment) -> dict[str, Any]:
+    """An experiment as records have it: plain data, with descriptions of the user's own schemes."""
+    links = ((link.aqm, link.queue_packets) for link in experiment.topology.links)
+    return {**without_folders(experiment), **recorded.described(links)}
 
 
 def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:

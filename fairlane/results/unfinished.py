@@ -12,8 +12,8 @@ import pydantic
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results.nameless import without_folders
-from fairlane.schemes import registry
+from fairlane.results.nameless import of_experiment, without_folders
+from fairlane.schemes import recorded, registry
 
 _NAME = "run.json"
 
@@ -31,7 +31,8 @@ class Finished:
 def write(raw: Path, run: Finished) -> None:
     """Into the folder of raw records. Floats keep infinities, which Python's JSON writes and reads."""
     half = raw / f".{_NAME}"
-    half.write_text(json.dumps(without_folders(run)), encoding="utf-8", newline="\n")
+    said = {**without_folders(run), "experiment": of_experiment(run.experiment)}
+    half.write_text(json.dumps(said), encoding="utf-8", newline="\n")
     half.replace(raw / _NAME)  # where it is, it is whole
 
 
@@ -53,6 +54,7 @@ def read(raw: Path) -> Finished:
         experiment = data["experiment"]
         for flow in experiment["flows"]:
             _with_attributes(flow["settings"])
+        recorded.know(experiment)
         for link in experiment["topology"]["links"]:
             _with_schemes(link)
         run = pydantic.TypeAdapter(Finished).validate_python(data)
@@ -69,7 +71,7 @@ def _with_attributes(settings: dict[str, Any]) -> None:
 
 
 def _with_schemes(link: dict[str, Any]) -> None:
-    """The parameters of a link's scheme as objects. ValueError for a scheme of the user's own that is not loaded."""
+    """The parameters of a link's scheme as objects. ValueError for a scheme of the user's own that is neither loaded nor described."""
     known = registry.parameters()
     link["schemes"] = tuple(make(**values) for key, make in known.items() if (values := link.pop(key, None)) is not None)
     if (queue := link["queue"]) not in (registry.DROPTAIL, *known):

@@ -7,6 +7,7 @@ together from `Scheme.controls`.
 from __future__ import annotations
 
 import dataclasses
+import keyword
 import math
 import re
 import sys
@@ -207,6 +208,11 @@ class Scheme:
         if self.settings is None:
             object.__setattr__(self, "settings", self.parameters)
         for kind in {self.parameters, self.settings}:
+            other = vars(kind).get("scheme")
+            if other is not None and other.name != self.name:
+                raise ValueError(
+                    f"parameters: {kind.__name__} is the class of the scheme {other.name!r}: write a class of your own, based on it"
+                )
             kind.scheme = self
         if not re.fullmatch(r"[a-z][a-z0-9_-]*", self.name):
             raise ValueError(f"name: use lower-case letters, digits, '_' and '-', got {self.name!r}")
@@ -216,8 +222,8 @@ class Scheme:
             if not re.fullmatch(r"[A-Za-z_]\w* [A-Za-z_]\w*", control):
                 raise ValueError(f"controls: {place}: write a control and its instance, as in 'MyArrival mine', got {control!r}")
         for counter in self.counters:
-            if not re.fullmatch(r"[a-z][a-z0-9_]*", counter.column):
-                raise ValueError(f"counters: column {counter.column!r}: use lower-case letters, digits and '_'")
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", counter.column) or keyword.iskeyword(counter.column):
+                raise ValueError(f"counters: column {counter.column!r}: use lower-case letters, digits and '_', and no word of Python")
 
     @cached_property
     def folder(self) -> Path:

@@ -107,7 +107,13 @@ def in_order(schemes: Iterable[Scheme]) -> list[Scheme]:
     return [scheme for name, scheme in SCHEMES.items() if name in wanted]
 
 
+FAULTS: list[str] = []
+"""What is wrong with folders of the environment variable, which are then left out: commands refuse to begin."""
+
 for _folder in sorted(path.parent for path in FOLDER.glob(f"*/{DESCRIPTION}")):
     load(_folder)
 for _path in listed():
-    load(_path)
+    try:
+        load(_path)
+    except Exception as _error:  # noqa: BLE001 # any exception that the file raises while it is read
+        FAULTS.append(f"{FOLDERS_VARIABLE}: {_path}: {_error}")

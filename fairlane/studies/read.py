@@ -36,6 +36,7 @@ class Tables:
 
 def own_files(algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = (), schemes: Sequence[str | Path] = ()) -> OwnFiles:
     """The user's own files, read; their flow kinds and schemes are known from now on. Refusal names the file at fault."""
+    user_files.check_environment()
     for path in algorithms:
         user_files.use_algorithm(path)
     of_schemes: list[tuple[str, str]] = []

@@ -67,8 +67,10 @@ class Layout:
         raise ValueError(f"the P4 header {self.type} has no field {name!r}; it has {', '.join(self.first_bit)}")
 
     def number(self, name: str, value: int) -> int:
-        """A field's bits, of its value. ValueError: an unknown field, a value that it cannot hold."""
+        """A field's bits, of its value. ValueError: an unknown field, a value that is no integer or that it cannot hold."""
         field = self.field(name)
+        if not isinstance(value, int):
+            raise ValueError(f"{self.type}.{name} = {value!r}: must be an integer")
         low, high = (-(1 << field.bits - 1), (1 << field.bits - 1) - 1) if field.signed else (0, (1 << field.bits) - 1)
         if not low <= value <= high:
             raise ValueError(f"{self.type}.{name} = {value}: {'int' if field.signed else 'bit'}<{field.bits}> holds {low} to {high}")
@@ -140,8 +142,8 @@ class Carried:
         words = (length - START_BYTES) * 8 // WORD_BITS
         self.initial = layout.pack({"profile": header.profile, "length": words, **constants}) + bytes(room)
         """All of it, as it leaves before the sender has filled in what it knows."""
-        self.filled = [(value.value, *self._place(name)) for name, value in header.values.items() if isinstance(value, Fill)]
-        """What the sender writes: which quantity, the field's first bit, its bits."""
+        self.filled = [(value.value, *self._magnitude(name)) for name, value in header.values.items() if isinstance(value, Fill)]
+        """What the sender writes: which quantity, the first bit and the bits that it has; the sign bit of `int<N>` stays 0."""
         self._read, first = self._returned()
         self.returned = (first, first + self._read.length_bytes + room)
         """The bytes that acknowledgements bring back: from the first to before the last."""
@@ -149,6 +151,12 @@ class Carried:
 
     def _place(self, name: str) -> tuple[int, int]:
         return self.layout.first_bit[name], self.layout.field(name).bits
+
+    def _magnitude(self, name: str) -> tuple[int, int]:
+        """Of a field, the bits of a number that is not negative."""
+        first_bit, bits = self._place(name)
+        sign = int(self.layout.field(name).signed)
+        return first_bit + sign, bits - sign
 
     def _returned(self) -> tuple[Layout, int]:
         """The fields that come back, as a layout, and the header's byte with which they begin."""
@@ -164,6 +172,10 @@ class Carried:
             )
         if header.hops and names[-1] != order[-1]:
             raise ValueError(f"the header {header.type}: Header.returned = {names}: hops come back behind the last field, {order[-1]}")
+        if header.hop_count is not None and header.hop_count not in names:
+            raise ValueError(
+                f"the header {header.type}: Header.returned = {names}: hops come back with the field that counts them, {header.hop_count}"
+            )
         fields = [layout.field(name) for name in names]
         first_bit = layout.first_bit[names[0]]
         if first_bit % 8 or sum(field.bits for field in fields) % WORD_BITS:

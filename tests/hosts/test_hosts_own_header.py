@@ -79,6 +79,11 @@ def test_hops_come_back_as_objects_in_the_packets_order() -> None:
     assert len(carried.read(bytes([0xF3]) + written[1:]).hops) == 3
 
 
+def test_what_fills_a_signed_field_is_not_negative() -> None:
+    """The greatest number that `int<8>` holds is 127: the sender has the bits behind the sign."""
+    assert Carried(Header("telemetry_t", 1, {"change": Fill.RTT_US}), PROGRAM, 1000).filled == [("rtt_us", 57, 7)]
+
+
 def test_what_a_receiver_makes_of_headers_is_written() -> None:
     carried = Carried(TELEMETRY, PROGRAM, 1000)
     hop = layout_of(PROGRAM, "hop_t")
@@ -102,7 +107,7 @@ def test_forged_bytes_are_read_or_none(data: bytes) -> None:
 def test_an_algorithm_sets_fields_by_name() -> None:
     carried = Carried(TELEMETRY, PROGRAM, 1000)
     assert carried.places({"kind": 5, "change": -1}) == [(36, 4, 5), (56, 8, 255)]
-    for bad in ({"kind": 16}, {"change": 128}, {"none": 0}, {"length": 3}):
+    for bad in ({"kind": 16}, {"kind": 1.0}, {"change": 128}, {"none": 0}, {"length": 3}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             carried.places(bad)
 
@@ -122,6 +127,8 @@ def test_an_algorithm_sets_fields_by_name() -> None:
         (Header("telemetry_t", 1, returned=("sequence",), hops="hop_t"), 1000, "hops come back behind the last field, change"),
         (Header("telemetry_t", 1, returned=("kind", "sequence", "change"), hops="hop_t"), 1000, "must begin at a byte"),
         (Header("telemetry_t", 1, hops="hop_t", hop_count="hops"), 1000, "no field 'hops'"),
+        (Header("telemetry_t", 1, returned=("change",), hops="hop_t", hop_count="count"), 1000, "with the field that counts them, count"),
+        (Header("rate_t", 1, {"rate_bps": 1e6}), 1000, r"rate_t\.rate_bps = 1000000\.0: must be an integer"),
         (Header("rate_t", 1), 71, "no room for the header rate_t: 72 bytes or more"),
     ],
 )

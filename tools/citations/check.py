@@ -21,7 +21,7 @@ GENERATED = (
     "LICENSES/",
 )
 # these speak of wrong forms
-OURS = ("tools/citations/", "tests/test_citations.py")
+OURS = ("tools/citations/", "tests/docs/test_citations.py")
 
 # Between two words: blanks, or a line's end with the mark of a comment
 _GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*(?://[/!]?|#:?|\*|--|;|%)?[ \t]*)"

@@ -243,7 +243,7 @@ def report(read: list[tuple[Page, Source]]) -> str:
     text = [
         "# Clauses",
         "",
-        "`python -m tools.citations report` writes this page from the others in this folder; `tests/test_citations.py` checks them.",
+        "`python -m tools.citations report` writes this page from the others in this folder; `tests/docs/test_citations.py` checks them.",
         "Each requirement of an RFC, a sentence with MUST, SHOULD or RECOMMENDED, is covered by a row: met, met in part, met otherwise, not met with the reason, or not",
         "applicable. *Unnamed* are requirements of sections whose rows do not say which of them they cover. A page whose source has no list of requirements counts its rows.",
         "",

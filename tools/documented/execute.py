@@ -85,7 +85,7 @@ def why_not(block: Block, command: str, everything: bool) -> str | None:
     if block.said("bmv2") and not (everything and probes.program("simple_switch_grpc")):
         return "BMv2 is not installed" if everything else "make docs-commands runs it"
     if not everything and _LAB.fullmatch(command):
-        return "run by tests/test_labs.py, which grades every lab"
+        return "run by tests/labs/test_labs.py, which grades every lab"
     return "make docs-commands runs it" if block.said("slow") and not everything else None
 
 

@@ -13,6 +13,7 @@ Names in capitals (`FILE.p4`) and names that the page's own blocks make stand fo
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import subprocess
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ _FILE = re.compile(r"(?:\./)?(?:[\w@+-][\w.@+-]*/)*[\w+-][\w.+-]*\.(\w+)")
 _FOLDER = re.compile(r"(?:[\w.+-]+/)+")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+_BELOW_TESTS = re.compile(r"(?<![\w./-])tests/[\w./*-]*\.(?:json|md|p4|py|stf)\b")
 _PLACEHOLDER = re.compile(r"(?:^|[/_-])(?:[A-Z][A-Z0-9]+|NN|N|X)(?:[./_-]|$)")
 _TEXT_OF = (
     "*.py",
@@ -88,7 +90,7 @@ class Checkout:
         names = [
             name
             for name in done.stdout.split("\0")
-            if name and not name.endswith(".md") and not name.startswith(("tests/test_", "tools/documented/names.py"))
+            if name and not name.endswith(".md") and not re.match(r"tests/.*\btest_|tools/documented/names\.py", name)
         ]
         return "\n".join(path.read_text(encoding="utf-8", errors="replace") for name in names if (path := self.root / name).is_file())
 
@@ -172,6 +174,18 @@ def faults(page: str, text: str, checkout: Checkout) -> Iterator[str]:
         path = _normal(f"{page.rpartition('/')[0]}/{target}")
         if path not in checkout.files and path not in checkout.folders:
             yield f"{page}:{number}: {target}: a link to nothing"
+
+
+def faults_below_tests(name: str, text: str, checkout: Checkout) -> Iterator[str]:
+    """'name:line: path: no such file' for each path in any tracked text, a page or a source, that leads below tests/ to no tracked file.
+
+    A path is from the root, or from a folder above the text (a crate's own tests/). `*` stands for any characters.
+    """
+    above = [str(parent) for parent in Path(name).parents]
+    for number, line in enumerate(text.splitlines(), 1):
+        for path in _BELOW_TESTS.findall(line):
+            if path not in READERS_OWN and not any(fnmatch.filter(checkout.files, _normal(f"{base}/{path}")) for base in above):
+                yield f"{name}:{number}: {path}: no such file"
 
 
 def _of_span(span: str, page: str, own: str, checkout: Checkout) -> Iterator[str]:
@@ -270,6 +284,8 @@ ALLOWED = {
     "my-queue/my-queue.p4": "of the reader's own scheme, of docs/own-scheme.md",
 }
 """With the reason."""
+READERS_OWN = frozenset(("tests/hosts/test_hosts_my_rate.py",))
+"""Written by `fairlane new`."""
 OF_OTHERS = {
     "docs/coming-from-p4-utils.md": "files of p4-utils and of the p4-learning exercises",
     "docs/coming-from-the-tutorials.md": "files of the P4 tutorials",

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from fairlane.p4src.schemes.pi2.scheme import MAX_GAIN, controller
+from fairlane.p4src.schemes.pi2.scheme import controller
+from fairlane.p4src.schemes.pie.scheme import MAX_GAIN
 from fairlane.schemes.base import MAX_DELAY_S, Counter, Entry, Parameters, Scheduler, Scheme, check_choice, microseconds, parameter
 
 LOW_LATENCY_QUEUE = 1

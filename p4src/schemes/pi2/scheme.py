@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from fairlane.p4src.schemes.pie.scheme import MAX_GAIN, gain
 from fairlane.schemes.base import Counter, Entry, Parameters, Scheme, microseconds, parameter
-
-MAX_GAIN = 15
-"""`pi2.p4` has gains as 32-bit integers x 2^-48 per microsecond."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,12 @@ class Pi2(Parameters):
 
 
 def controller(target_s: float, update_s: float, alpha: float, beta: float) -> dict[str, int]:
-    """Arguments of the controller of `pi2_controller.p4`: gains per microsecond x 2^48."""
+    """Arguments of the controller of `pi2_controller.p4`, whose gains are scaled as PIE's."""
     return {
         "target_us": microseconds(target_s),
         "update_us": microseconds(update_s),
-        "alpha_per_us": round(alpha * 2**48 / 1e6),
-        "beta_per_us": round(beta * 2**48 / 1e6),
+        "alpha_per_us": gain(alpha),
+        "beta_per_us": gain(beta),
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairlane.schemes.base import MAX_DELAY_S, Counter, Entry, Parameters, Scheme, microseconds, parameter
 
 MAX_GAIN = 15
-"""`pie.p4` has gains as 32-bit integers x 2^-48 per microsecond."""
+"""`pie.p4` and `pi2_controller.p4` have gains as 32-bit integers x 2^-48 per microsecond."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 //! A header of a flow's own: an RTP header extension [RFC 3550 sec 5.3.1] that switches read and write by P4, and that acknowledgements
 //! bring back.
 //!
-//! Here it is bytes. Its layout is a P4 program's, its meaning the algorithm's (`hosts/own_header.py`); a sender only knows where to write
-//! what it knows itself.
+//! Here it is bytes. Its layout is a P4 program's, its meaning the algorithm's (`hosts/algorithms/own_header.py`); a sender only knows where
+//! to write what it knows itself.
 
 use std::ops::Range;
 

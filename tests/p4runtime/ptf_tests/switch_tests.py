@@ -1,4 +1,4 @@
-"""Packets in, packets out: what a controller writes over P4Runtime, seen on the wire. Run by ptf (tests/test_p4runtime_ptf.py).
+"""Packets in, packets out: what a controller writes over P4Runtime, seen on the wire. Run by ptf (tests/p4runtime/test_p4runtime_ptf.py).
 
 The program is ../entities.p4. Ports 1 to 4 have interfaces; a packet that nothing forwards leaves by port 0, which has none.
 """

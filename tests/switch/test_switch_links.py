@@ -1,0 +1,118 @@
+"""fairlane-switch --links on real interfaces: losses, jitter, changes, traces, and the file read again. Needs root, as test_switch_realtime.py."""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.switch.test_switch_realtime import HEADERS, Flow, net, program, switch
+
+pytestmark = pytest.mark.root
+__all__ = ["net", "program"]  # fixtures
+OUT = {"port": 2, "direction": "out", "from": "s1", "to": "h2"}
+IN = {"port": 1, "direction": "in", "from": "h1", "to": "s1"}
+
+
+def write(path: Path, *links: dict[str, Any], begin: bool = True) -> int:
+    """The file, for a run that begins now; returns when that is."""
+    now = time.time_ns()
+    path.write_text(json.dumps({"seed": 1, "links": links, **({"begin_unix_ns": now} if begin else {})}))
+    return now
+
+
+def burst(flow: Flow, count: int, payload: bytes = b"x", gap_s: float = 0.0) -> list[int]:
+    """When the datagrams arrived (Unix nanoseconds), in their order."""
+    arrived: list[tuple[bytes, int]] = []
+    thread = flow.collect(arrived)
+    for number in range(count):
+        flow.send(number.to_bytes(4, "big") + payload)
+        if gap_s:
+            time.sleep(gap_s)
+    thread.join()
+    # The question for the address is asked again on a busy machine, and its answers come late.
+    arrived = [(got, instant) for got, instant in arrived if not got.startswith(b"resolve")]
+    numbers = [int.from_bytes(got[:4], "big") for got, _ in arrived]
+    assert numbers == sorted(numbers), "a link does not change the order"
+    return [instant for _, instant in arrived]
+
+
+def test_a_port_follows_a_trace_in_the_middle_of_a_run(net, program, tmp_path: Path) -> None:
+    """An opportunity of 1500 bytes each 80 ms, two at the third; a frame of 1500 bytes takes one."""
+    file = tmp_path / "links.json"
+    trace = {"opportunities_ns": [80_000_000, 160_000_000, 240_000_000, 240_000_000], "bytes": 1500}
+    write(file, {**OUT, "trace": trace}, begin=False)
+    with switch(net, program, "--links", file, "--", "--grpc-server-addr", "127.0.0.1:9621") as process, Flow(net) as flow:
+        assert len(burst(flow, 8)) == 8, "before the run begins, the link has its rate"
+        begin = write(file, {**OUT, "trace": trace})
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout.readline() == "links read\n"
+        arrived = burst(flow, 9, bytes(1500 - HEADERS - 4))
+        assert len(arrived) == 9
+        # In units of 80 ms; two of three opportunities are alone. None comes before its own; a busy machine may carry a few late.
+        slots = [(instant - begin) / 80e6 for instant in arrived]
+        every = [n for n in range(1, 20) for _ in range(2 if n % 3 == 0 else 1)]
+        waits = [[slot - n for slot, n in zip(slots, every[first:])] for first in range(len(every) - len(slots) + 1)]
+        assert any(min(wait) > -0.02 and statistics.median(wait) < 0.25 for wait in waits), slots
+
+
+@pytest.mark.parametrize(
+    ("jitter", "least_ms"), [({"jitter_ns": 10_000_000}, 24), ({"jitter_std_ns": 3_333_333}, 22.6)], ids=["uniform", "gaussian"]
+)
+def test_what_comes_to_a_port_is_lost_late_and_changed(net, program, tmp_path: Path, jitter: dict[str, int], least_ms: float) -> None:
+    """A host's sending end: 20 to 30 ms of delay, a fifth lost; after a second nothing is lost, and all take 5 ms."""
+    file = tmp_path / "links.json"
+    later = {"at_ns": 0, "loss": 0.0, "delay_ns": 5_000_000, "jitter_ns": 0}
+    write(file, {**IN, "delay_ns": 20_000_000, **jitter, "loss": 0.2})
+    with switch(net, program, "--links", file, "--", "--grpc-server-addr", "127.0.0.1:9622") as process, Flow(net) as flow:
+        sent: list[int] = []
+        delays_ms = []
+        for number in range(300):
+            sent.append(time.time_ns())
+            flow.send(number.to_bytes(4, "big"))
+            time.sleep(0.001)
+        flow._receiver.settimeout(0.3)
+        while (arrival := flow.receive()) is not None:
+            delays_ms.append((arrival[1] - sent[int.from_bytes(arrival[0], "big")]) / 1e6)
+        assert 200 <= len(delays_ms) <= 275, len(delays_ms)
+        inside = [delay for delay in delays_ms if 19.9 < delay < 32]
+        assert len(inside) > 0.95 * len(delays_ms), "a busy machine adds to few"
+        # The order is kept, so that most wait for one that was later: above the middle of 20 to 30 ms, and above the mean of half a Gaussian, 2.66 ms.
+        assert least_ms < sum(inside) / len(inside) < 31
+        write(file, {**IN, "delay_ns": 20_000_000, "changes": [later]})
+        process.send_signal(signal.SIGHUP)
+        assert process.stdout.readline() == "links read\n"
+        flow.round_trip(b"none is lost now", 1)
+        first_ms = []
+        for _ in range(4):
+            start = time.time_ns()
+            arrived = burst(flow, 50)
+            assert len(arrived) == 50
+            first_ms.append((arrived[0] - start) / 1e6)
+        # A busy machine makes some of them late, and none early.
+        assert 4.9 < min(first_ms) < 15, first_ms
+    assert process.returncode == 0
+
+
+def test_a_file_that_is_refused_leaves_the_links_alone(net, program, tmp_path: Path) -> None:
+    file = tmp_path / "links.json"
+    write(file, {**OUT, "loss": 0.0})
+    with switch(net, program, "--links", file, "--", "--grpc-server-addr", "127.0.0.1:9623") as process, Flow(net) as flow:
+        for entry, said in (
+            ({**OUT, "loss": 2}, "links[0]: loss: 2 is not a probability from 0 to 1"),
+            ({**OUT, "port": 7}, "links[0]: no -i option makes a port 7"),
+            ({**OUT, "rate_bps": 5}, "links[0]: the rate, delay and overhead of what a port sends are options: --port-rate"),
+            ({**IN, "changes": [{"at_ns": 0, "rate_bps": 0}]}, "links[0]: rate_bps: a rate of 0 bit/s never sends"),
+            ({**OUT, "trace": {"opportunities_ns": [2, 1], "bytes": 9}}, "links[0]: entry 2 of the trace is before the one before it"),
+            ({**OUT, "los": 1}, "unknown field `los`"),
+        ):
+            write(file, entry)
+            process.send_signal(signal.SIGHUP)
+            line = process.stderr.readline()
+            assert line.startswith(f"fairlane-switch: --links {file}: ") and said in line and "the links stay as they are" in line, line
+        flow.round_trip(b"still there", 1)
