@@ -4,6 +4,8 @@
 //! or delays frames at random, and for what hosts send to it over a link that changes or follows a trace. The instant is an argument; the
 //! stream of random numbers is named after the link, so that the same seed gives both the same stream.
 
+#![forbid(unsafe_code)]
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //!
 //! No sockets and no clock: `now` is an argument. A service that holds something asks [`Gone`] whether it has lost it.
 
+#![forbid(unsafe_code)]
+
 mod gone;
 mod parts;
 mod pool;

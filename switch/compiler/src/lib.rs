@@ -6,6 +6,8 @@
 //!                                                                      \--> control plane --p4info--> P4Info
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod bmv2;
 mod check;
 pub mod control_plane;

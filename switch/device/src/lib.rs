@@ -14,6 +14,8 @@
 //!
 //! Control planes reach a device that another thread owns through [`DeviceAccess`].
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod counters;
 mod delay;

@@ -25,6 +25,8 @@
 //! | `wire/` | RTP, RTCP with ALSF and congestion control feedback, NTP timestamps |
 //! | `record.rs`, `marks.rs` | records; exact counts at the ends of a window |
 
+#![forbid(unsafe_code)]
+
 mod acks;
 pub mod algorithm;
 mod application;

@@ -1,5 +1,7 @@
 //! UDP sockets of one end: data on an even port, RTCP on the next [RFC 3550 sec 11], and those of IPv4 groups.
 
+#![allow(unsafe_code)]
+
 use std::io::{self, ErrorKind};
 use std::mem::{size_of, zeroed};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

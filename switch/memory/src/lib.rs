@@ -2,6 +2,8 @@
 //!
 //! A program that says `use fairlane_memory as _;` allocates from here. See `docs/decisions/huge-pages.md` for why.
 
+#![allow(unsafe_code)]
+
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -12,6 +14,7 @@ static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 macro_rules! huge_pages {
     () => {
         #[cfg(target_os = "linux")]
+        #[allow(unsafe_code)]
         // SAFETY: a C string, which ends with its null, and lives as long as the program.
         #[unsafe(export_name = "_rjem_malloc_conf")]
         static CONF: Option<&'static std::ffi::c_char> = Some(unsafe {

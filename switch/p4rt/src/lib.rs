@@ -15,6 +15,8 @@
 //! UNIMPLEMENTED: watch ports, backup replicas, meters' counts by colour, a class of service for clones, direct resources of the
 //! default entry, externs.
 
+#![forbid(unsafe_code)]
+
 pub mod arbitration;
 pub mod bytes;
 pub mod core;

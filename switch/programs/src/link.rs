@@ -4,6 +4,8 @@
 //! switch's; a frame takes no time here but the delay. The kernel's time of arrival counts, so a late wake-up delays no frame that
 //! is not due yet.
 
+#![allow(unsafe_code)]
+
 mod delay_line;
 
 use std::io::Write as _;

@@ -3,6 +3,8 @@
 //! It receives, waits and sends with the code of `fairlane-switch`; benchmarks set the switch beside it to see what the
 //! pipeline costs.
 
+#![allow(unsafe_code)]
+
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 

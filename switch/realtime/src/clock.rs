@@ -1,5 +1,7 @@
 //! The wall clock of a switch.
 
+#![allow(unsafe_code)]
+
 use fairlane_device::Nanos;
 
 /// Nanoseconds of `CLOCK_MONOTONIC`: the same for all switches (and for Python's `time.monotonic()`) on one machine.

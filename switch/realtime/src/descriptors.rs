@@ -1,5 +1,7 @@
 //! How many files the process may have open.
 
+#![allow(unsafe_code)]
+
 /// Enough for all connections, interfaces and captures of a switch.
 const ENOUGH: libc::rlim_t = 1 << 16;
 

@@ -1,5 +1,7 @@
 //! The loop of the switch.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! How other threads reach the device while the switch runs.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;

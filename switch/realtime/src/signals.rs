@@ -1,5 +1,7 @@
 //! Signals as something to wait for.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 

@@ -1,5 +1,7 @@
 //! Raw packet sockets (`AF_PACKET`, packet(7)) with batched receive and send.
 
+#![allow(unsafe_code)]
+
 use std::ffi::CString;
 use std::io;
 use std::mem::{size_of, zeroed};

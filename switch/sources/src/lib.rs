@@ -24,6 +24,8 @@
 //! assert!(packets.iter().all(|e| e.bytes == 500));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod cbr;
 mod draws;
 mod error;

@@ -16,6 +16,8 @@
 //! exactly the packets expected of it. `expect` matches a prefix, `$` at its end asks for the exact length, `*` is any
 //! nibble, and without data any packet will do. A larger priority wins.
 
+#![forbid(unsafe_code)]
+
 mod compare;
 mod files;
 mod names;

@@ -3,6 +3,8 @@
 //! [`parse_file`] and [`parse_text`] run preprocessor, lexer and parser and give the tree, the files read and the messages.
 //! They never panic, whatever the input, and always give a tree: what the parser could make nothing of is left out.
 
+#![forbid(unsafe_code)]
+
 use std::io;
 use std::path::Path;
 

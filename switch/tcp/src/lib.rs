@@ -46,6 +46,8 @@
 //! assert_eq!(receiver.delivered(), 10_000);
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod config;
 mod congestion;
 mod delivery;

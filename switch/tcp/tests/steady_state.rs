@@ -1,5 +1,7 @@
 //! No allocation per segment once the buffers have grown, in the sender and in the receiver, with losses too.
 
+#![allow(unsafe_code)]
+
 use fairlane_tcp::{Config, Flavour, Receiver, Sender, Transmit};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

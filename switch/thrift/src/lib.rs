@@ -12,6 +12,8 @@
 //! There is no interface definition here: binary Thrift says the type of each field, so that [`value::Value`] holds any call, and a
 //! method takes its arguments by number.
 
+#![forbid(unsafe_code)]
+
 pub mod nanolog;
 pub mod notify;
 pub mod ports;

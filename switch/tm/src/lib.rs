@@ -16,6 +16,8 @@
 //! as an exact fraction of a nanosecond, so `n` packets of `b` bits back to back take exactly `n * b / rate`.
 //! A caller that is late must serve what was due before it enqueues later arrivals, or the queue looks fuller to them than it was.
 
+#![forbid(unsafe_code)]
+
 mod link;
 mod manager;
 mod port;

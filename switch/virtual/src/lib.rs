@@ -22,6 +22,8 @@
 //! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
 //! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
 
+#![forbid(unsafe_code)]
+
 mod build;
 mod capture;
 mod control;

@@ -2,6 +2,8 @@
 //!
 //! `switch/fuzz/runner` puts libFuzzer around them; `tests/replay.rs` runs each over its corpus in `cargo test`.
 
+#![forbid(unsafe_code)]
+
 mod json;
 mod messages;
 mod p4runtime;

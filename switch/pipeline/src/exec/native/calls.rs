@@ -16,6 +16,8 @@
 //! - Those functions are the interpreter's own. They do not panic; if one did, `extern "C"` ends the
 //!   process instead of unwinding through frames that cannot be unwound.
 
+#![allow(unsafe_code)]
+
 use std::sync::Mutex;
 
 use cranelift_jit::{JITBuilder, JITModule};
