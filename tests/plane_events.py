@@ -8,7 +8,13 @@ from fairlane.controller.plane import ControlPlane, Group, SwitchRefused
 class Events(ControlPlane):
     interval_s = 0.5
 
+    def __init__(self):
+        self.asked = set()
+
     async def on_start(self, switch):
+        for host in self.hosts.values():
+            if host.switch == switch.name:
+                switch.multicast_group(host.port, [host.port])
         switch.register("I.limit").write(0, 3)
         for port in switch.ports:
             await switch.meter("I.rates").set(port, cir=1, cburst=2000, pir=1, pburst=4000)
@@ -29,13 +35,15 @@ class Events(ControlPlane):
         host = next(host for host in self.hosts.values() if host.ip == to)
         port = switch.toward[host.name]
         self.record(event="packet", switch=switch.name, to=to, fields=packet.fields)
+        switch.packet_out(packet.payload, egress_port=port)
+        if (switch.name, to) in self.asked:
+            return  # more packets were on their way when the first came
+        self.asked.add((switch.name, to))
         route = switch.table("I.route")
         if host.switch == switch.name:
-            switch.multicast_group(host.port, [port])
             route.insert({"hdr.ipv4.destination": (to, 32)}, "I.copies", {"group": host.port, "mac": host.mac}, idle_timeout_s=0.4)
         else:
             route.insert({"hdr.ipv4.destination": f"{to}/32"}, "I.send", {"port": port, "mac": switch.ports[port].mac}, idle_timeout_s=0.4)
-        switch.packet_out(packet.payload, egress_port=port)
 
     def on_digest(self, switch, digest):
         self.record(event="digest", switch=switch.name, name=digest.name, values=digest.values)
@@ -43,6 +51,7 @@ class Events(ControlPlane):
     def on_idle_timeout(self, switch, entry):
         self.record(event="idle", switch=switch.name, keys=entry.keys, action=entry.action)
         switch.table(entry.table).delete(entry.keys)
+        self.asked.discard((switch.name, str(IPv4Address(entry.keys["hdr.ipv4.destination"][0]))))
 
     def on_port_change(self, switch, port):
         self.record(event="port", switch=switch.name, port=port.number, rate_bps=port.rate_bps)

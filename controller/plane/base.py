@@ -55,7 +55,7 @@ class ControlPlane:
         self._keep(fields)
 
     def on_start(self, switch: Switch) -> Awaitable[None] | None:
-        """A switch has the P4 program, and no entries: at the beginning, and when it was restarted. Flows start when all are done."""
+        """A switch has the P4 program, and no entries: at the beginning, and after a restart."""
 
     def on_interval(self) -> Awaitable[None] | None:
         """An interval has ended: at whole multiples of its length of the clock, once all switches have started."""
@@ -67,7 +67,7 @@ class ControlPlane:
         """The program sent a frame to the CPU port, 510."""
 
     def on_port_change(self, switch: Switch, port: Port) -> Awaitable[None] | None:
-        """A port's link has another rate from now on; `switch.ports` has it, too. Of a link that follows a trace: each interval's mean, at its end."""
+        """A port's link has another rate from now on; `switch.ports` has it, too. The rate of a link that follows a trace is each interval's mean, at its end."""
 
     def on_idle_timeout(self, switch: Switch, entry: Entry) -> Awaitable[None] | None:
         """No packet has matched an entry for its `idle_timeout_s`. The entry is still there."""

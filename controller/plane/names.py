@@ -237,8 +237,9 @@ def _by_name(items: Iterable[_T]) -> dict[str, _T]:
 
 def _find(items: Mapping[str, _T], name: str, kind: str) -> _T:
     if name not in items:
-        near = difflib.get_close_matches(name, items, 3) or sorted({item.preamble.name for item in items.values()})[:8]
-        raise NotInProgram(f"no {kind} {name!r}; the program has {', '.join(near) or 'none'}")
+        near = difflib.get_close_matches(name, items, 3) or sorted(items)[:16]
+        known = dict.fromkeys(items[one].preamble.name for one in near)
+        raise NotInProgram(f"no {kind} {name!r}; the program has {', '.join(known) or 'none'}")
     return items[name]
 
 

@@ -154,7 +154,11 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             say(
                 "loops of the lowest priority keep the processors awake: the host of a virtual machine takes idle ones away (--no-keep-awake)"
             )
-        outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
+        try:
+            outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
+        except RunFailed:
+            _check_alive(controller)  # which is why nobody answers
+            raise
         waiting = Waiting()
 
         def happened(event: Event) -> None:
@@ -246,13 +250,18 @@ def _again(start: Callable[[], Process]) -> Process:
         raise RunFailed(str(error)) from error
 
 
+def _check_alive(controller: Process) -> None:
+    """RunFailed when a user's own file has ended it, with its sentence."""
+    if controller.exit_code() == errors.BAD_INPUT:
+        raise RunFailed(controller.last_words(1))
+
+
 def _wait_for_controller(controller: Process, folder: Path) -> None:
     deadline = time.monotonic() + _CONTROLLER_TIMEOUT_S
     while time.monotonic() < deadline:
         if any(e.get("event") == "ready" for e in json_lines(folder / "controller.jsonl")):
             return
-        if controller.exit_code() == errors.BAD_INPUT:
-            raise RunFailed(controller.last_words(1))
+        _check_alive(controller)
         if controller.exit_code() is not None:
             raise _no_controller(controller, f"the controller {controller.how_it_ended()} before the switches were ready")
         time.sleep(0.05)
