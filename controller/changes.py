@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,20 +55,25 @@ def to_json(changes: Sequence[Change]) -> str:
 
 
 def read(path: Path, config: Config) -> list[Change]:
-    """By time; none when there is no such file yet. ConfigError names the file and the entry at fault."""
+    """As `read_for`, for the switches of a configuration."""
+    return read_for(path, {switch.name: {port.number for port in switch.ports} for switch in config.switches})
+
+
+def read_for(path: Path, ports: Mapping[str, Collection[int]]) -> list[Change]:
+    """By time; none when there is no such file yet. ports: by switch. ConfigError names the file and the entry at fault."""
     if not path.exists():
         return []
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(raw, list):
             raise ConfigError("expected a list")
-        changes = [_change(entry, f"[{i}]", config) for i, entry in enumerate(raw)]
+        changes = [_change(entry, f"[{i}]", ports) for i, entry in enumerate(raw)]
     except (OSError, json.JSONDecodeError, ConfigError) as error:
         raise ConfigError(f"{path}: {error}") from error
     return sorted(changes, key=lambda change: change.at_ns)
 
 
-def _change(entry: object, where: str, config: Config) -> Change:
+def _change(entry: object, where: str, ports: Mapping[str, Collection[int]]) -> Change:
     if not isinstance(entry, dict):
         raise ConfigError(f"{where}: expected an object")
     kind: type[Change] = AlsChange if "als" in entry else RateChange
@@ -79,13 +84,12 @@ def _change(entry: object, where: str, config: Config) -> Change:
         expected = {"int": int, "str": str, "bool": bool}[str(field.type)]
         if type(entry[name]) is not expected:
             raise ConfigError(f"{where}.{name}: expected {field.type}, got {entry[name]!r}")
-    switch = next((s for s in config.switches if s.name == entry["switch"]), None)
-    if switch is None:
+    if entry["switch"] not in ports:
         raise ConfigError(f"{where}.switch: no switch {entry['switch']!r}")
     change = kind(**entry)
     if isinstance(change, RateChange):
-        if change.port not in {port.number for port in switch.ports}:
-            raise ConfigError(f"{where}.port: switch {switch.name} has no port {change.port}")
+        if change.port not in ports[change.switch]:
+            raise ConfigError(f"{where}.port: switch {change.switch} has no port {change.port}")
         if change.rate_bps <= 0:
             raise ConfigError(f"{where}.rate_bps: must be positive, got {change.rate_bps}")
     return change

@@ -30,7 +30,11 @@ _MOST_UPDATES = 100
 
 
 class SwitchError(RuntimeError):
-    """The switch refused or is not there; the message says which."""
+    """The switch refused or is not there; the message says which. reason: the switch's own words; "" when it is not there."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class GrpcSwitch:
@@ -202,7 +206,8 @@ class GrpcSwitch:
 
     def _error(self, what: str, error: grpc.RpcError) -> SwitchError:
         details = _update_messages(error) or error.details()
-        return SwitchError(f"{self.name} {what}: {error.code().name}: {details}")
+        gone = error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+        return SwitchError(f"{self.name} {what}: {error.code().name}: {details}", "" if gone else error.details() or error.code().name)
 
 
 def credentials(tls: Tls) -> grpc.ChannelCredentials:

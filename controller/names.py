@@ -18,9 +18,16 @@ from fairlane.controller.p4info import MissingName, P4Info
 _T = TypeVar("_T")
 
 
-def missing(config: Config, p4info: P4Info, als_later: Collection[str] = (), joins: bool = False) -> list[str]:
-    """A line for each name that the program lacks, or has in another form, in the order in which the controller uses them. als_later: switches
-    that begin to write fair rates during the run. joins: whether hosts join multicast groups."""
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """lacking: a line for each name that a program lacks, or has in another form, in the order in which the controller uses them. tables: those that it has."""
+
+    lacking: tuple[str, ...]
+    tables: frozenset[str]
+
+
+def asked(config: Config, p4info: P4Info, als_later: Collection[str] = (), joins: bool = False) -> Asked:
+    """als_later: switches that begin to write fair rates during the run. joins: whether hosts join multicast groups."""
     trial = _Trial(p4info.message)
     multicast = MulticastControl(config, trial)
     if joins:
@@ -34,7 +41,7 @@ def missing(config: Config, p4info: P4Info, als_later: Collection[str] = (), joi
         control.begin(1)
         control.counter_entities()
         control.finish(0.0, 1)
-    return list(trial.lacking)
+    return Asked(tuple(trial.lacking), frozenset(trial.found))
 
 
 class _Trial(P4Info):
@@ -43,6 +50,7 @@ class _Trial(P4Info):
     def __init__(self, message: p4info_pb2.P4Info) -> None:
         super().__init__(message)
         self.lacking: dict[str, None] = {}
+        self.found: set[str] = set()
 
     def _ask(self, question: Callable[[], _T], otherwise: _T) -> _T:
         try:
@@ -61,6 +69,8 @@ class _Trial(P4Info):
         default: bool = False,
     ) -> p4runtime_pb2.TableEntry:
         before = len(self.lacking)
+        if table in self.tables:
+            self.found.add(table)
         self._ask(lambda: self.check_keys(table, match), None)
         self.values(action, parameters)
         if len(self.lacking) > before:

@@ -28,6 +28,9 @@ class MissingName(KeyError):
         return str(self.args[0])
 
 
+_P4Info = TypeVar("_P4Info", bound="P4Info")
+
+
 class P4Info:
     """A P4Info message with look-ups by full name or by alias."""
 
@@ -44,7 +47,7 @@ class P4Info:
         self._parameters: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
 
     @classmethod
-    def read(cls, path: Path) -> P4Info:
+    def read(cls: type[_P4Info], path: Path) -> _P4Info:
         """Parse the text format; ValueError names the file and the line at fault."""
         try:
             return cls(_parsed(Path(path).read_text(encoding="utf-8")))

@@ -117,10 +117,20 @@ class UserFiles:
     """P4 programs, algorithms and schemes of the user's own."""
 
     program: Annotated[
-        list[Path] | None, _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json. Repeatable.")
+        list[Path] | None,
+        _option(
+            "FILE.p4 that replaces the file of that name in p4src, or next to a topology.json; for single runs also a whole program. Repeatable."
+        ),
     ] = None
     algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
     scheme: Annotated[list[Path] | None, _option("FOLDER with a queue management of your own for --queue. Repeatable.")] = None
+
+
+@dataclass(frozen=True)
+class OwnControl:
+    """A control plane of the user's own."""
+
+    control: Annotated[Path | None, _option("FILE.py with a control plane of your own, for a --program of your own.")] = None
 
 
 @dataclass(frozen=True)

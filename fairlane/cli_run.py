@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairlane import ad_hoc, probes, user_files
-from fairlane.cli_options import AdHoc, Extent, Output, Page, Tutorial, UserFiles, Where, in_groups
+from fairlane.cli_options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Where, in_groups
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
 from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
@@ -40,6 +40,7 @@ def run(
     network: AdHoc,
     page: Page,
     tutorial: Tutorial,
+    control: OwnControl,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
     from fairlane.bmv2 import networks
@@ -62,11 +63,13 @@ def run(
 
         read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
         if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric.laid_over):
+            if control.control is not None:
+                raise Refusal("--control is for single runs: pick one with --at AXIS=VALUE for each axis.")
             _run_sweep(experiment, where, extent, output, own, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
     try:
-        strictly = _run(chosen, where, output, page)
+        strictly = _run(chosen, where, output, page, control.control)
     except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
@@ -104,7 +107,7 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     _end(0 if single.run_row(path, at, extent.seed, output.out, console) else CHECK_FAILED, output)
 
 
-def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
+def _run(chosen: Experiment, where: Where, output: Output, page: Page, control: Path | None) -> int:
     if not where.fabric.real_time:  # otherwise captures go into the results
         from fairlane.fabrics import preflight
 
@@ -120,6 +123,7 @@ def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
         where.keep_awake,
         output.pcap,
         output.trace,
+        control=control,
     )
     if shown is None:
         ready = where.fabric.ready(chosen, settings)

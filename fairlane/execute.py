@@ -62,7 +62,7 @@ def execute(
         raw = folder.work / "raw"
         program = user_files.kept_program(experiment)
         _check_room(experiment, folder.work)
-        made.write(folder.work, user_files.of_experiments([experiment]))
+        made.write(folder.work, user_files.of_experiments([experiment]) | user_files.kept(ready.files))
         raw.mkdir()
         with interruptible():
             outcome = ready.run(raw, show(raw) if show is not None else progress.for_console(console))

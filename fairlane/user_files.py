@@ -25,6 +25,7 @@ from fairlane.schemes.base import Scheme
 
 KEPT = "files"
 """Of a folder of results, the part that has the user's own files."""
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
@@ -150,6 +151,11 @@ def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
     return found
 
 
+def kept(files: Iterable[Path]) -> dict[str, str]:
+    """Control planes of the user's own: text by the name in a folder of results."""
+    return {f"{KEPT}/control/{path.name}": path.read_text(encoding="utf-8") for path in files}
+
+
 def numbered_place(number: int) -> str:
     """Where the P4 program of this number, from 0, is in a folder of results."""
     return f"{KEPT}/program" + (f"-{number + 1}" if number else "")
@@ -174,16 +180,31 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
     """The experiment with other files in its switches' program: each replaces the file of its name next to the program, or is
-    itself the program when it has the program's name. Refusal for a file that does not exist or replaces none."""
+    itself the program when it has the program's name, or is whole. Refusal for a file that does not exist or replaces none, and for two whole programs."""
+    program = probes.source(experiment.settings.control.program)
+    whole = [path for path in files if path.name != program.name and is_whole(path)]
+    if len(whole) > 1:
+        raise Refusal(f"--program {', --program '.join(map(str, whole))}: several whole programs: give one")
+    if whole:
+        experiment, program = with_program(experiment, str(whole[0])), whole[0]
+        files = [path for path in files if path != program]
     if not files:
         return experiment
-    program = probes.source(experiment.settings.control.program)
     digest = hashlib.sha256()
     for path in sorted([*_beside(program).values(), *files]):
         if not path.is_file():
             raise Refusal(f"--program {path}: no such file")
         digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
     return with_program(experiment, str(assemble(program, files, Path(_folder().name) / digest.hexdigest()[:16])))
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a P4 file is a program by itself: it has a package called main."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return re.search(r"\)\s*main\s*;", _COMMENT.sub(" ", text)) is not None
 
 
 def _beside(program: Path) -> dict[Path, Path]:

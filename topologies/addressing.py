@@ -135,6 +135,18 @@ def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], b
     return max(load.values(), default=0.0)
 
 
+def toward(topology: Topology, switch: str) -> dict[str, int]:
+    """By name of each host that can be reached, the number of the switch's port on the way there."""
+    ports = topology.ports()
+    edges = {host: ports[host][0] for host in topology.hosts}
+    onward = {name: port.number for name, port in _next_ports(switch, topology).items()}
+    return {
+        host: edge.peer_port if edge.peer == switch else onward[edge.peer]
+        for host, edge in edges.items()
+        if edge.peer == switch or edge.peer in onward
+    }
+
+
 def _next_ports(start: str, topology: Topology) -> dict[str, Port]:
     """For each other switch, the port of `start` on the way there: least delay, then fewest hops, then lowest port."""
     known = topology.worked_out

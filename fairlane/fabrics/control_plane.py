@@ -1,4 +1,4 @@
-"""The controller's configuration file, from experiment and topology."""
+"""Which control plane a run has, Fairlane's or one's own, and the configuration of each from experiment and topology."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from fairlane.controller import names
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane import ControlPlane, own_file
+from fairlane.controller.plane import network as plane_network
+from fairlane.controller.plane.engine import PlaneError
+from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.timetable import NS
 from fairlane.errors import ProgramRefused, Refusal
 from fairlane.experiments.model import Experiment
@@ -68,21 +72,75 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
 
 
-def check_program(experiment: Experiment, p4info: Path) -> None:
-    """ProgramRefused names everything that an experiment's program lacks, unless it and its schemes are Fairlane's own."""
+@dataclasses.dataclass(frozen=True)
+class OwnPlane:
+    """A control plane of one's own. file: the Python file of its class, as it was given; "" for none, which fills no table."""
+
+    kind: type[ControlPlane] = ControlPlane
+    file: str = ""
+
+    def sentence(self, experiment: Experiment) -> str:
+        """What a run says about it."""
+        program = Path(experiment.settings.control.program).name
+        if self.file:
+            return f"control plane: {self.kind.__name__} of {self.file}"
+        return f"control plane: none. {program} has no table of als.p4, and nothing fills its tables; --control FILE.py does (docs/own-program.md)"
+
+
+def own_plane(file: Path | None) -> OwnPlane | None:
+    """The control plane of a file. Refusal names its fault."""
+    if file is None:
+        return None
+    try:
+        return OwnPlane(own_file.load(file), str(file))
+    except PlaneError as error:
+        raise Refusal(f"--control {error}") from error
+
+
+def files(own: OwnPlane | None) -> tuple[Path, ...]:
+    """Of the user's own."""
+    return () if own is None else (Path(own.file),)
+
+
+def plane_of(experiment: Experiment, p4info: Path, own: OwnPlane | None = None) -> OwnPlane | None:
+    """The control plane of a run; None for Fairlane's own controller. A program without any table of als.p4 has the one given, or one that fills nothing.
+    ProgramRefused names everything that a program for Fairlane's controller lacks."""
+    if own is None and check_program(experiment, p4info):
+        return None
+    program = experiment.settings.control.program
+    if probes.is_own(probes.source(program)):
+        raise Refusal(
+            f"--control {own.file if own else ''}: {program} has Fairlane's controller. Name a P4 program of your own as well: "
+            "--program FILE.p4 (docs/own-program.md)."
+        )
+    for link in experiment.topology.links:
+        if link.aqm is not None:
+            raise ProgramRefused(
+                f"link {' - '.join(link.ends)}: the queue management {link.queue} is part of als.p4, and {program} has a control plane of its own: "
+                'leave --queue out, or write queue = "droptail".'
+            )
+    return own or OwnPlane()
+
+
+def check_program(experiment: Experiment, p4info: Path) -> bool:
+    """Whether the experiment's program is for Fairlane's controller: it has some table of als.p4. ProgramRefused then names everything that it lacks, unless it
+    and its schemes are Fairlane's own."""
     control = experiment.settings.control
     own_schemes = [scheme for scheme in experiment.schemes if not registry.is_own(scheme)]
     if probes.is_own(probes.source(control.program)) and not own_schemes:
-        return
+        return True
     config = configuration(
         experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info
     )
-    lacking = names.missing(
+    asked = names.asked(
         config,
         P4Info.read(p4info),
         als_later={change.switch for change, _, _ in experiment.changes if change.als},
         joins=any(flow.receivers for flow in experiment.flows),
     )
+    lacking = asked.lacking
+    if not asked.tables:
+        return False
     if lacking and probes.is_own(probes.source(control.program)):
         raise ProgramRefused(
             f"{', '.join(str(scheme.folder) for scheme in own_schemes)}: the P4 file lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} that "
@@ -94,8 +152,37 @@ def check_program(experiment: Experiment, p4info: Path) -> None:
             f"reads in this experiment:\n  "
             + "\n  ".join(lacking)
             + "\nGive it these full names (docs/own-p4-program.md, docs/own-aqm.md), or "
-            "run it with a control plane of its own: 'fairlane run topology.json --program FILE.p4', or 'fairlane switch'."
+            "run it with a control plane of its own: --control FILE.py (docs/own-program.md)."
         )
+    return True
+
+
+def plane_configuration(
+    experiment: Experiment, addressing: Addressing, grpc_ports: dict[str, int], json: Path, p4info: Path
+) -> PlaneConfig:
+    """As `configuration`, for a control plane of one's own: the network itself."""
+    topology = experiment.topology
+    ports = topology.ports()
+    nodes = []
+    for index, name in enumerate(topology.switches):
+        found = tuple(
+            plane_network.Port(
+                p.number,
+                addressing.port_macs[name, p.number],
+                p.peer,
+                p.peer_port if p.peer in topology.switches else 0,
+                round(p.link.rate_bps),
+                p.link.delay_s,
+                p.link.queue_packets,
+            )
+            for p in ports[name]
+        )
+        nodes.append(plane_network.Node(name, index + 1, f"127.0.0.1:{grpc_ports[name]}", found, addresses.toward(topology, name)))
+    hosts = tuple(
+        plane_network.Host(name, host.ip, host.mac, ports[name][0].peer, ports[name][0].peer_port, host.gateway_mac)
+        for name, host in addressing.hosts.items()
+    )
+    return PlaneConfig(str(p4info), str(json), experiment.settings.control.interval_s, tuple(nodes), hosts)
 
 
 def located(error: Refusal, document: Document | None, programs: Sequence[str | Path] = ()) -> Exception:
@@ -146,7 +233,8 @@ def _check_changes(experiment: Experiment) -> None:
             _schemes(dataclasses.replace(port.link, rate_bps=float(change.rate_bps)))
 
 
-def write(config: Config, path: Path) -> None:
+def write(config: Config | PlaneConfig, path: Path) -> None:
     """The program's files, which are beside `path`, by their names: the same bytes wherever that is."""
     named = dataclasses.replace(config, p4info=Path(config.p4info).name, bmv2_json=Path(config.bmv2_json).name)
-    path.write_text(controller_config.to_json(named) + "\n", encoding="utf-8", newline="\n")
+    text = controller_config.to_json(named) if isinstance(named, Config) else plane_network.to_json(named)
+    path.write_text(text + "\n", encoding="utf-8", newline="\n")

@@ -50,7 +50,8 @@ _CHANGES = "changes.json"
 @dataclass(frozen=True)
 class Options:
     """restart_after_s: seconds before a dead switch or controller is restarted. rtt_check: end the run when a path's measured
-    round trip differs from the declared one. keep_awake: loops that keep the processors from sleeping; None: on a virtual machine. pcap: record all frames of all switch ports."""
+    round trip differs from the declared one. keep_awake: loops that keep the processors from sleeping; None: on a virtual machine. pcap: record all frames of all switch ports.
+    control: a control plane of one's own."""
 
     toolchain: Toolchain
     first_grpc_port: int
@@ -58,6 +59,7 @@ class Options:
     rtt_check: bool = True
     keep_awake: bool | None = None
     pcap: bool = False
+    control: control_plane.OwnPlane | None = None
 
 
 @contextlib.contextmanager
@@ -73,7 +75,9 @@ def network(
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    control_plane.check_program(experiment, p4info_path)
+    own = control_plane.plane_of(experiment, p4info_path, options.control)
+    if own is not None:
+        say(own.sentence(experiment))
     headers = Headers(json_path)
     for flow in experiment.flows:
         headers.of(flow)
@@ -102,11 +106,12 @@ def network(
             fabric.start()
         except FabricError as error:
             raise RunFailed(str(error)) from error
-        config = control_plane.configuration(experiment, fabric.addressing, grpc_ports, json_path, p4info_path)
-        control_plane.write(config, folder / "controller.json")
+        make = control_plane.configuration if own is None else control_plane.plane_configuration
+        control_plane.write(make(experiment, fabric.addressing, grpc_ports, json_path, p4info_path), folder / "controller.json")
 
         def start_controller() -> Process:
-            argv = [*python_child.of_module("fairlane.controller"), "--config", str(folder / "controller.json"), "--out", str(folder)]
+            module, more = ("fairlane.controller", []) if own is None else ("fairlane.controller.plane", ["--control", own.file])
+            argv = [*python_child.of_module(module), *more, "--config", str(folder / "controller.json"), "--out", str(folder)]
             argv += ["--changes", str(folder / _CHANGES)]
             controllers.append(spawn("controller", argv, folder / "controller.log"))
             record.add(controllers[-1].pid)
@@ -149,7 +154,11 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             say(
                 "loops of the lowest priority keep the processors awake: the host of a virtual machine takes idle ones away (--no-keep-awake)"
             )
-        outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
+        try:
+            outcome.round_trips = _check_round_trips(fabric, experiment, options.rtt_check, say)
+        except RunFailed:
+            _check_alive(controller)  # which is why nobody answers
+            raise
         waiting = Waiting()
 
         def happened(event: Event) -> None:
@@ -157,7 +166,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             say(event.what)
 
         supervisor = Supervisor(options.restart_after_s, happened)
-        supervisor.watch("the controller", controller, start_controller)
+        supervisor.watch("the controller", controller, start_controller, hopeless=errors.BAD_INPUT)
         for switch in fabric.switches:
             assert switch.process is not None, "it is ready"
             supervisor.watch(f"switch {switch.name}", switch.process, partial(_again, partial(fabric.restart, switch)))
@@ -241,11 +250,18 @@ def _again(start: Callable[[], Process]) -> Process:
         raise RunFailed(str(error)) from error
 
 
+def _check_alive(controller: Process) -> None:
+    """RunFailed when a user's own file has ended it, with its sentence."""
+    if controller.exit_code() == errors.BAD_INPUT:
+        raise RunFailed(controller.last_words(1))
+
+
 def _wait_for_controller(controller: Process, folder: Path) -> None:
     deadline = time.monotonic() + _CONTROLLER_TIMEOUT_S
     while time.monotonic() < deadline:
         if any(e.get("event") == "ready" for e in json_lines(folder / "controller.jsonl")):
             return
+        _check_alive(controller)
         if controller.exit_code() is not None:
             raise _no_controller(controller, f"the controller {controller.how_it_ended()} before the switches were ready")
         time.sleep(0.05)

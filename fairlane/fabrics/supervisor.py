@@ -17,13 +17,15 @@ MAX_RESTARTS = 5
 
 @dataclass
 class Watched:
-    """A process that must run throughout. restart: starts it again and returns the new process."""
+    """A process that must run throughout. restart: starts it again and returns the new process. hopeless: the exit code after which it would only end again; its
+    last line says why."""
 
     what: str
     process: Process
     restart: Callable[[], Process]
     restarts: int = 0
     died_s: float | None = None
+    hopeless: int | None = None
 
 
 @dataclass
@@ -34,13 +36,15 @@ class Supervisor:
     say: Callable[[Event], None]
     watched: list[Watched] = field(default_factory=list)
 
-    def watch(self, what: str, process: Process, restart: Callable[[], Process]) -> None:
-        self.watched.append(Watched(what, process, restart))
+    def watch(self, what: str, process: Process, restart: Callable[[], Process], hopeless: int | None = None) -> None:
+        self.watched.append(Watched(what, process, restart, hopeless=hopeless))
 
     def poll(self) -> None:
         """Look at each once. RunFailed when one dies again and again, or cannot be started."""
         now = time.time()
         for one in self.watched:
+            if one.hopeless is not None and one.process.exit_code() == one.hopeless:
+                raise RunFailed(one.process.last_words(1))
             if one.died_s is None:
                 if one.process.exit_code() is not None:
                     one.died_s = now

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypedDict
 
 from fairlane.controller.changes import Change as ControllerChange
+from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
@@ -27,6 +28,7 @@ from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualController
+from fairlane.fabrics.virtual_plane import VirtualPlane
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
@@ -72,7 +74,7 @@ class Needed:
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
-    change it. needed: records to write, None for all; the run is the same."""
+    change it. needed: records to write, None for all; the run is the same. control: a control plane of one's own."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -80,6 +82,7 @@ class Options:
     trace: Path | None = None
     live: Driving | None = None
     needed: Needed | None = None
+    control: control_plane.OwnPlane | None = None
 
 
 @dataclass
@@ -89,7 +92,7 @@ class ActiveRun:
     network: Network
     experiment: Experiment
     hosts: Hosts
-    controller: VirtualController
+    controller: VirtualController | VirtualPlane
     records: Records
     timing: Timing
     headers: Headers
@@ -131,6 +134,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     descriptors.provide(tables + captures, what)
     timing = _timing(experiment)
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
+    if isinstance(controller, VirtualPlane):
+        progress.say(controller.sentence)
     headers = Headers(controller.program)
     try:
         _schedule_changes(network, experiment, timing)
@@ -192,11 +197,11 @@ def _timing(experiment: Experiment) -> Timing:
 
 def build(
     experiment: Experiment, options: Options, folder: Path, changes: Sequence[ControllerChange] = ()
-) -> tuple[Network, addressing.Addressing, VirtualController]:
+) -> tuple[Network, addressing.Addressing, VirtualController | VirtualPlane]:
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    control_plane.check_program(experiment, p4info_path)
+    own = control_plane.plane_of(experiment, p4info_path, options.control)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
@@ -212,11 +217,31 @@ def build(
                 seen.add(port.link_index)
                 network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
     numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(topology.switches)}
-    config = control_plane.configuration(experiment, addresses, numbers, json_path, p4info_path)
-    control_plane.write(config, folder / "controller.json")
-    controller = VirtualController(config, folder, changes)
+    controller = _controller(experiment, addresses, numbers, (json_path, p4info_path), own, folder, changes)
     network.set_control_plane(controller)
     return network, addresses, controller
+
+
+def _controller(
+    experiment: Experiment,
+    addresses: addressing.Addressing,
+    numbers: dict[str, int],
+    program: tuple[Path, Path],
+    own: control_plane.OwnPlane | None,
+    folder: Path,
+    changes: Sequence[ControllerChange],
+) -> VirtualController | VirtualPlane:
+    """With its configuration in `folder`. program: BMv2 JSON and P4Info."""
+    if own is None:
+        config = control_plane.configuration(experiment, addresses, numbers, *program)
+        control_plane.write(config, folder / "controller.json")
+        return VirtualController(config, folder, changes)
+    network = control_plane.plane_configuration(experiment, addresses, numbers, *program)
+    control_plane.write(network, folder / "controller.json")
+    try:
+        return VirtualPlane(network, own, own.sentence(experiment), folder, changes)
+    except PlaneError as error:
+        raise Refusal(f"--control {error}") from error
 
 
 def _link(link: Link) -> native.Link:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import probes, user_files
-from fairlane.errors import Refusal, RunFailed
+from fairlane.errors import ProgramRefused, Refusal, RunFailed
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import control_plane, targets, virtual_fabric
@@ -132,7 +132,11 @@ def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any,
         try:
             experiment = _with_programs(experiment, study.files)
             _, p4info = targets.compiled(experiment, targets.compiler(), Path(folder))
-            control_plane.check_program(experiment, p4info)
+            if not control_plane.check_program(experiment, p4info):
+                raise ProgramRefused(
+                    f"{control.program} has no table of als.p4, and a study has Fairlane's controller: 'fairlane run' takes --control FILE.py "
+                    "(docs/own-program.md)"
+                )
         except Refusal as error:
             raise control_plane.located(error, study.document, [name for name, _ in study.files.programs]) from error
 

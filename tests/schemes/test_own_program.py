@@ -27,7 +27,8 @@ control V(inout H h, inout M m) { apply { } }
 control I(inout H h, inout M m, inout standard_metadata_t s) {
     action forward(bit<9> port) { s.egress_spec = port; }
     table l2 { key = { h.ethernet.destination: exact; } actions = { forward; NoAction; } default_action = NoAction(); }
-    apply { l2.apply(); }
+    @name(".AlsIngress.connections.observation") table one_of_ours { actions = { NoAction; } default_action = NoAction(); }
+    apply { l2.apply(); one_of_ours.apply(); }
 }
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
 control C(inout H h, inout M m) { apply { } }
@@ -110,6 +111,15 @@ def test_every_missing_name_is_told_before_a_run(
     assert not list(here.glob("o/**/*.json"))
 
 
+def test_a_study_needs_a_program_for_our_controller(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "own.p4").write_text(FORWARDING.replace('@name(".AlsIngress.connections.observation")', ""))
+    code, said = run(capsys, monkeypatch, "sweep", "study.toml", "--out", "o")
+    assert code == 2
+    assert "study.toml:10: control.program: own.p4 has no table of als.p4, and a study has Fairlane's controller" in said
+
+
 def test_a_file_that_drops_names_is_refused_by_its_option(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,7 +169,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> tuple[P4Info, control_plan
 
 
 def test_our_own_program_lacks_nothing(ours: tuple[P4Info, control_plane.Config]) -> None:
-    assert names.missing(ours[1], ours[0], joins=True) == []
+    assert names.asked(ours[1], ours[0], joins=True).lacking == ()
 
 
 @settings(max_examples=40, deadline=None)
@@ -176,10 +186,10 @@ def test_whatever_is_taken_away_is_named_or_not_needed(ours: tuple[P4Info, contr
             index = next(i for i, item in enumerate(items) if item.preamble.name == name)
             del items[index]
             taken.append(name)
-    lacking = names.missing(config, P4Info(message))
+    lacking = names.asked(config, P4Info(message)).lacking
     named = {line.removeprefix("no ").split(" ", 1)[1].partition(";")[0] for line in lacking if line.startswith("no ")}
     assert named <= set(taken)
-    needed = {name for name in taken if names.missing(config, _without(whole, name))}
+    needed = {name for name in taken if names.asked(config, _without(whole, name)).lacking}
     assert named == needed
 
 

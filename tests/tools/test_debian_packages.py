@@ -114,7 +114,7 @@ def test_without_root_the_packages_are_named(tmp_path: Path) -> None:
     calls, said = System(tmp_path, RUN, root=False).install("test")
     assert not calls
     assert said == (
-        "fairlane: missing here: tshark openssl chromium ns2 sudo (Debian's names). Install these packages as root; going on without.\n"
+        "fairlane: missing here: tshark openssl chromium ns2 patch sudo (Debian's names). Install these packages as root; going on without.\n"
     )
 
 

@@ -1,0 +1,71 @@
+"""The control plane that a Python file of one's own has."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from fairlane.controller.plane.base import EVENTS, ControlPlane
+from fairlane.controller.plane.engine import PlaneError
+from fairlane.inputs.schema import nearest
+
+
+def load(path: Path) -> type[ControlPlane]:
+    """PlaneError names the file, and the line where it is known."""
+    if not path.is_file():
+        raise PlaneError(f"{path}: no such file")
+    name = "controller_own_" + re.sub(r"[^a-zA-Z0-9_]", "_", path.stem)
+    module = ModuleType(name)
+    module.__file__ = source = str(path.resolve())
+    sys.modules[name] = module  # dataclasses look their module up there
+    try:
+        # As an import would, without a folder __pycache__ beside the file.
+        exec(compile(path.read_bytes(), source, "exec"), vars(module))
+    except SyntaxError as error:
+        raise PlaneError(f"{path}:{error.lineno}: {error.msg}") from error
+    except Exception as error:  # whatever the file raises while it is read
+        raise PlaneError(f"{path}{_line(path, error)}: cannot be read: {type(error).__name__}: {error}") from error
+    found = [
+        kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, ControlPlane) and kind.__module__ == name
+    ]
+    bases = {base for kind in found for base in kind.__mro__[1:]}
+    found = [kind for kind in dict.fromkeys(found) if kind not in bases]
+    if not found:
+        raise PlaneError(
+            f"{path}: has no class that is based on ControlPlane. Begin with: from fairlane.controller.plane import ControlPlane"
+        )
+    if len(found) > 1:
+        places = " and ".join(f"{kind.__name__} (line {inspect.getsourcelines(kind)[1]})" for kind in found)
+        raise PlaneError(f"{path}: has several control planes, {places}: leave one")
+    _check(path, found[0])
+    return found[0]
+
+
+def made(path: str, kind: type[ControlPlane]) -> ControlPlane:
+    """PlaneError: the class cannot be made."""
+    try:
+        return kind()
+    except Exception as error:  # whatever the user's code raises
+        raise PlaneError(f"{path}{_line(Path(path), error)}: {kind.__name__}(): {type(error).__name__}: {error}") from error
+
+
+def _check(path: Path, kind: type[ControlPlane]) -> None:
+    for name, method in inspect.getmembers(kind, callable):
+        if name.startswith("on_") and name not in EVENTS:
+            line = inspect.getsourcelines(method)[1]
+            raise PlaneError(f"{path}:{line}: {kind.__name__} has no event {name!r}{nearest(name, EVENTS)}")
+    interval_s = kind.interval_s
+    if interval_s is not None and not (isinstance(interval_s, (int, float)) and 1e-6 <= interval_s < float("inf")):
+        raise PlaneError(f"{path}: interval_s: must be at least 1e-6 s, got {interval_s!r}")
+
+
+def _line(path: Path, error: Exception) -> str:
+    lines, trace = [], error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path.resolve()):
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return f":{lines[-1]}" if lines else ""

@@ -1,0 +1,255 @@
+"""A P4 program from zero with a control plane of its own: events, calls by names, both clocks, and every refusal."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlane import cli, probes
+
+LACKING = ", ".join(
+    what
+    for what, there in (
+        ("root", probes.is_root()),
+        ("Mininet (apt-get install mininet)", probes.has_mininet()),
+        ("the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
+    )
+    if not there
+)
+# Not 9559: a run of someone else may be under way.
+MININET = ("--fabric", "mininet", "--target", "embedded", "--grpc-port", "29659", "--no-keep-awake")
+LABELS = Path(__file__).parent.parent / "docs" / "examples" / "labels"
+ARGUMENTS = ("run", "dumbbell", "--flow", "cbr:1", "--set", "cbr.rate_bps=1e6", "--duration", "1")
+
+
+def fairlane(monkeypatch: pytest.MonkeyPatch, *argv: str) -> object:
+    monkeypatch.setattr("sys.argv", ["fairlane", *argv])
+    monkeypatch.setenv("COLUMNS", "300")
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    return ended.value.code
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the example's files, its program under another name."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(LABELS / "labels.py", "own.py")
+    shutil.copy(LABELS / "labels.p4", "own.p4")
+    return tmp_path
+
+
+def test_the_example_carries_measured_flows(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    flows = ("--flow", "tcp-sack:2", "--flow", "rap:2")
+    for out in ("a", "b"):
+        code = fairlane(
+            monkeypatch, "run", "dumbbell", *flows, "--duration", "4", "--program", "own.p4", "--control", "own.py", "--out", out
+        )
+        assert code == 0
+    assert "control plane: Labels of own.py" in capsys.readouterr().out
+    summary = json.loads((here / "a" / "summary.json").read_text())
+    assert all(flow["goodput_bps"] > 0 for flow in summary["flows"]) and len(summary["flows"]) == 4
+    assert summary["links"][0]["mean_queue_packets"] > 0
+    # What the program does not have is absent.
+    assert (here / "a" / "fair_rates.csv").read_text().strip() == ""
+    assert not (here / "a" / "raw" / "controller.csv").exists()
+    assert (here / "a" / "files" / "control" / "own.py").read_text() == (LABELS / "labels.py").read_text()
+    assert (here / "a" / "files" / "program" / "own.p4").is_file()
+    for name in sorted(path.name for path in (here / "a" / "raw").iterdir()):
+        assert (here / "a" / "raw" / name).read_bytes() == (here / "b" / "raw" / name).read_bytes(), name
+    records = [json.loads(line) for line in (here / "a" / "raw" / "control.jsonl").read_text().splitlines()]
+    assert {record["switch"] for record in records} == {"s1", "s2"}
+    assert max(record["packets"] for record in records) > 200
+
+
+def test_without_a_control_plane_nothing_is_filled(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fairlane(monkeypatch, *ARGUMENTS, "--program", "own.p4", "--out", "o") == 0
+    said = capsys.readouterr().out
+    assert "control plane: none. own.p4 has no table of als.p4, and nothing fills its tables" in said
+    assert "warning" not in said
+    assert json.loads((here / "o" / "summary.json").read_text())["flows"][0]["goodput_bps"] == 0
+
+
+HEAD = "from fairlane.controller.plane import ControlPlane\n\n\n"
+START = HEAD + "class Own(ControlPlane):\n    def on_start(self, switch):\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (None, 2, "--control own.py: no such file"),
+        ("x = 1\n", 2, "--control own.py: has no class that is based on ControlPlane"),
+        (
+            HEAD + "class A(ControlPlane): ...\nclass B(ControlPlane): ...\n",
+            2,
+            "own.py: has several control planes, A (line 4) and B (line 5)",
+        ),
+        ("class A(\n", 2, "--control own.py:1: '(' was never closed"),
+        ("import nothing_of_this_name\n", 2, "own.py:1: cannot be read: ModuleNotFoundError"),
+        (
+            HEAD + "class A(ControlPlane):\n    def on_digests(self): ...\n",
+            2,
+            "own.py:5: A has no event 'on_digests'; did you mean 'on_digest'?",
+        ),
+        (HEAD + "class A(ControlPlane):\n    interval_s = 0\n", 2, "own.py: interval_s: must be at least 1e-6 s, got 0"),
+        (HEAD + "class A(ControlPlane):\n    def __init__(self):\n        1 / 0\n", 2, "own.py:6: A(): ZeroDivisionError"),
+        (START.format("1 / 0"), 4, "own.py:6: on_start: ZeroDivisionError: division by zero"),
+        (
+            START.format("switch.table('Switching.entr')"),
+            4,
+            "own.py:6: on_start: no table 'Switching.entr'; the program has Switching.enter",
+        ),
+        (
+            START.format("switch.table('enter').insert({'hdr.ipv4.dst': 1}, 'discard')"),
+            4,
+            "own.py:6: on_start: table Switching.enter has no key 'hdr.ipv4.dst'; it has hdr.ipv4.destination",
+        ),
+        (
+            START.format("switch.table('enter').insert({'hdr.ipv4.destination': 1 << 32}, 'discard')"),
+            4,
+            "own.py:6: on_start: table Switching.enter, key hdr.ipv4.destination: 4294967296 does not fit in 32 bits",
+        ),
+        (
+            START.format("switch.table('enter').insert({'hdr.ipv4.destination': 1}, 'push', {'label': 65536, 'port': 1})"),
+            4,
+            "own.py:6: on_start: action push, parameter label: 65536 does not fit in 16 bits",
+        ),
+        (
+            START.format("[switch.table('enter').insert({'hdr.ipv4.destination': 1}, 'discard') for _ in 'ab']"),
+            4,
+            "own.py:6: on_start: switch s1 refuses it: table \"Switching.enter\": table 'Switching.enter' already has an entry with this key",
+        ),
+    ],
+)
+def test_a_wrong_control_plane_is_told_with_its_line(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str | None, code: int, said: str
+) -> None:
+    Path("own.py").unlink()
+    if text is not None:
+        Path("own.py").write_text(text)
+    assert fairlane(monkeypatch, *ARGUMENTS, "--program", "own.p4", "--control", "own.py", "--out", "o") == code
+    assert said in capsys.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == (["own.p4"] if text is None else ["own.p4", "own.py"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--control", "own.py"), "--control own.py: p4src/als.p4 has Fairlane's controller. Name a P4 program of your own as well"),
+        (
+            ("--program", "own.p4", "--queue", "red"),
+            "the queue management red is part of als.p4, and own.p4 has a control plane of its own",
+        ),
+        (("--program", "own.p4", "--program", "two.p4"), "several whole programs"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
+) -> None:
+    shutil.copy("own.p4", "two.p4")
+    assert fairlane(monkeypatch, *ARGUMENTS, *argv, "--out", "o") == 2
+    assert said in capsys.readouterr().err
+    assert not (here / "o").exists()
+
+
+EXPERIMENT = """
+title = "events"
+bottleneck = "s1->s2"
+duration_s = 3
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck = { rate_bps = 1e7, delay_s = 0.01, queue_packets = 50 }
+access = { rate_bps = 1e8, delay_s = 0.0, queue_packets = 1000 }
+[[flows]]
+name = "c"
+kind = "cbr"
+stop_s = 1.0
+[cbr]
+rate_bps = 1e6
+[[changes]]
+at_s = 2.0
+link = "s1->s2"
+rate_bps = 5e6
+"""
+
+
+def records_of_events(here: Path, monkeypatch: pytest.MonkeyPatch, *argv: str) -> dict[str, list[dict[str, Any]]]:
+    """By the kind of event."""
+    for suffix in ("p4", "py"):
+        shutil.copy(Path(__file__).with_name(f"plane_events.{suffix}"), f"own.{suffix}")
+    Path("events.toml").write_text(EXPERIMENT)
+    assert fairlane(monkeypatch, "run", "events.toml", "--program", "own.p4", "--control", "own.py", "--out", "o", *argv) == 0
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in (here / "o" / "raw" / "control.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        found.setdefault(record["event"], []).append(record)
+    return found
+
+
+def check_events(found: dict[str, list[dict[str, Any]]]) -> None:
+    assert [record["switch"] for record in sorted(found["start"], key=lambda record: record["switch"])] == ["s1", "s2"]
+    assert "action=Group(id=1), values={}, priority=7" in found["start"][0]["marks"][0]
+    assert [record["what"][:13] for record in found["refused"]] in (["switch s1 ref", "switch s2 ref"], ["switch s2 ref", "switch s1 ref"])
+    assert {(record["switch"], record["to"]) for record in found["packet"]} >= {("s1", "10.0.2.1"), ("s2", "10.0.2.1")}
+    assert {record["fields"]["ingress_port"] for record in found["packet"]} <= {1, 2}
+    digest = found["digest"][0]
+    assert (digest["name"], set(digest["values"])) == ("seen_t", {"source", "port"})
+    assert {record["switch"] for record in found["idle"]} == {"s1", "s2"}
+    assert [(record["switch"], record["port"], record["rate_bps"]) for record in found["port"]] == [("s1", 1, 5_000_000)]
+    last = found["interval"][-1]
+    assert last["packets"] == sum(last["colours"]) > 100
+    green, yellow, red = last["colours"]
+    assert green < red and yellow < red
+    assert any(count == ["I.send"] for count in ([route[1] for route in record["routes"]] for record in found["interval"]))
+    assert last["routes"] == [], "idle entries are gone"
+
+
+def test_every_event_and_call_in_virtual_time(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = records_of_events(here, monkeypatch)
+    check_events(found)
+    # An answer comes after the control channel's delay, there and back.
+    assert found["start"][0]["t"] < 0.05
+    assert found["interval"][0]["t"] == 0.506
+    assert found["port"][0]["t"] > found["packet"][0]["t"] + 1.9
+
+
+@pytest.mark.root
+@pytest.mark.timeout(180)
+@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+def test_every_event_and_call_on_mininet(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_events(records_of_events(here, monkeypatch, *MININET))
+
+
+@pytest.mark.root
+@pytest.mark.timeout(180)
+@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+def test_the_same_class_on_mininet(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UDP flows alone: iperf3 is not needed."""
+    files = ("--program", "own.p4", "--control", "own.py")
+    arguments = ("run", "dumbbell", "--flow", "rap:4", "--duration", "6")
+    assert fairlane(monkeypatch, *arguments, *files, "--out", "o", *MININET) == 0
+    summary = json.loads((here / "o" / "summary.json").read_text())
+    assert summary["fabric"] == "mininet" and len(summary["flows"]) == 4
+    assert all(flow["goodput_bps"] > 0 for flow in summary["flows"])
+    assert (here / "o" / "fair_rates.csv").read_text().strip() == ""
+    records = [json.loads(line) for line in (here / "o" / "raw" / "control.jsonl").read_text().splitlines()]
+    assert {record["switch"] for record in records} == {"s1", "s2"}
+
+
+@pytest.mark.root
+@pytest.mark.timeout(180)
+@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+@pytest.mark.parametrize("event", ["on_start(self, switch)", "on_interval(self)"])
+def test_an_exception_ends_a_run_on_mininet(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], event: str
+) -> None:
+    Path("own.py").write_text(HEAD + f"class Own(ControlPlane):\n    def {event}:\n        1 / 0\n")  # no ping is answered
+    code = fairlane(monkeypatch, *ARGUMENTS, "--program", "own.p4", "--control", "own.py", "--out", "o", *MININET, "--no-rtt-check")
+    assert code == 4
+    assert f"fairlane: own.py:6: {event.partition('(')[0]}: ZeroDivisionError: division by zero" in capsys.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == ["own.p4", "own.py"]
