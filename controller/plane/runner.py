@@ -154,6 +154,8 @@ class PlaneController:
             _Session(i, node, config, names, self.log, self._engine, self._events.put) for i, node in enumerate(config.switches)
         ]
         self._was_ready = False
+        self._interval_ns = 0
+        """The end of the interval under way."""
 
     def stop(self) -> None:
         self._events.put(None)
@@ -166,21 +168,9 @@ class PlaneController:
         """PlaneError: the user's own code is at fault."""
         for session in self._sessions:
             session.start()
-        interval_ns = self._engine.next_ns(time.time_ns())
+        self._interval_ns = self._engine.next_ns(time.time_ns())
         try:
-            while True:
-                due_ns = min([interval_ns, *(change.at_ns for change in self._planned[:1])])
-                try:
-                    event = self._events.get(timeout=max(0.0, (due_ns - time.time_ns()) / NS))
-                except queue.Empty:
-                    event = self._engine.interval
-                    if self._planned and self._planned[0].at_ns == due_ns:
-                        change = self._planned.pop(0)
-                        event = partial(self._engine.port_changed, switch=change.switch, port=change.port, rate_bps=change.rate_bps)
-                    else:
-                        interval_ns = self._engine.next_ns(time.time_ns())
-                if event is None:
-                    return
+            while (event := self._next()) is not None:
                 for message in event(time.time_ns()):
                     self._sessions[message.switch].carry_out(message)
                 if self._engine.ready and not self._was_ready:
@@ -189,6 +179,22 @@ class PlaneController:
         finally:
             for session in self._sessions:
                 session.stop()
+
+    def _next(self) -> _Event | None:
+        """Waits for it. What is due goes before what waits in the queue, which may never be empty. None: `stop` was called."""
+        due_ns = min([self._interval_ns, *(change.at_ns for change in self._planned[:1])])
+        wait_s = (due_ns - time.time_ns()) / NS
+        if wait_s > 0:
+            try:
+                return self._events.get(timeout=wait_s)
+            except queue.Empty:
+                pass
+        if self._planned and self._planned[0].at_ns == due_ns:
+            change = self._planned.pop(0)
+            return partial(self._engine.port_changed, switch=change.switch, port=change.port, rate_bps=change.rate_bps)
+        # A wait may end a little early.
+        self._interval_ns = self._engine.next_ns(max(time.time_ns(), due_ns))
+        return self._engine.interval
 
     def _read_changes(self, now_ns: int) -> list[Message]:
         ports = {node.name: {port.number for port in node.ports} for node in self._config.switches}
