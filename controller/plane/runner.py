@@ -26,6 +26,8 @@ from fairlane.controller.plane.network import Node, PlaneConfig
 from fairlane.controller.timetable import NS
 
 _RETRY_S = 0.25
+_MOST_WAITING = 1024
+"""Messages of one switch that the plane has not seen yet: digests, packets, time-outs. A switch keeps what follows, and drops packets when it has too many."""
 _Event = Callable[[int], list[Message]]
 """What happened, to be carried out at the time of its turn, in nanoseconds of Unix time."""
 
@@ -67,6 +69,7 @@ class _Session:
         self._happened = happened
         self._json = Path(config.bmv2_json)
         self._calls: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._room = threading.Semaphore(_MOST_WAITING)
         self._stopped = False
         self._thread = threading.Thread(target=self._keep_connected, name=f"keep-{node.name}", daemon=True)
 
@@ -93,7 +96,7 @@ class _Session:
                 node.address,
                 node.device_id,
                 self._config.election_id,
-                on_message=lambda message: self._happened(lambda now: self._engine.streamed(now, self._index, message)),
+                on_message=self._arrived,
                 on_closed=lambda reason, calls=calls: calls.put(None),  # type: ignore[misc]
             )
             try:
@@ -114,6 +117,14 @@ class _Session:
             client.close()
             if not self._stopped:
                 time.sleep(_RETRY_S)
+
+    def _arrived(self, message: p4r.StreamMessageResponse) -> None:
+        self._room.acquire()
+        self._happened(partial(self._took, message=message))
+
+    def _took(self, now_ns: int, message: p4r.StreamMessageResponse) -> list[Message]:
+        self._room.release()
+        return self._engine.streamed(now_ns, self._index, message)
 
     def _lost(self, now_ns: int) -> list[Message]:
         self._engine.lost(self._index)
