@@ -10,14 +10,14 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlane import native
+from fairlane import native, probes
 from fairlane.controller.plane import network
 from fairlane.controller.plane.base import ControlPlane, Digest
 from fairlane.controller.plane.calls import CounterValue, Switch, SwitchRefused
 from fairlane.controller.plane.engine import Engine, PlaneError
 from fairlane.controller.plane.names import Group, Key, Member, Names, NotInProgram, Value
 
-PROGRAM = Path(__file__).parent.parent / "schemes" / "plane_events.p4"
+PROGRAM = probes.ROOT / "tests" / "schemes" / "plane_events.p4"
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ LACKING = ", ".join(
 )
 # Not 9559: a run of someone else may be under way.
 MININET = ("--fabric", "mininet", "--target", "embedded", "--grpc-port", "29859", "--no-keep-awake")
-LABELS = Path(__file__).parent.parent / "docs" / "examples" / "labels"
+LABELS = probes.ROOT / "docs" / "examples" / "labels"
 ARGUMENTS = ("run", "dumbbell", "--flow", "cbr:1", "--set", "cbr.rate_bps=1e6", "--duration", "1")
 
 
