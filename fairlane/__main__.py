@@ -12,6 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
     from types import FrameType
 
 _SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
@@ -33,14 +34,21 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if not _State.begun:
         _end(number, frame)
     elif _importing(frame):
-        if not _State.waiting:
-            _State.waiting = True
-            import threading
-
-            threading.Timer(_AGAIN_S, _again, (number,)).start()
+        _come_again(number)
     else:
         _State.waiting = False
         raise sys.modules["fairlane.errors"].Interrupted(signal.Signals(number).name)
+
+
+def _unraisable(lost: UnraisableHookArgs) -> None:
+    """Python drops what is raised while it frees an object, and in some calls of C code: an interrupt comes again then."""
+    errors = sys.modules.get("fairlane.errors")
+    if errors is None or not isinstance(lost.exc_value, errors.Interrupted):
+        sys.__unraisablehook__(lost)
+        return
+    number = signal.Signals[lost.exc_value.signal_name]
+    signal.signal(number, _interrupt)
+    _come_again(number)
 
 
 def _importing(frame: FrameType | None) -> bool:
@@ -49,6 +57,14 @@ def _importing(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _come_again(number: int) -> None:
+    if not _State.waiting:
+        _State.waiting = True
+        import threading
+
+        threading.Timer(_AGAIN_S, _again, (number,)).start()
 
 
 def _again(number: int) -> None:
@@ -77,6 +93,7 @@ def main() -> None:
     from fairlane.cli import main as command
 
     _State.begun = True
+    sys.unraisablehook = _unraisable
     try:
         command()
     finally:

@@ -116,3 +116,35 @@ except KeyboardInterrupt:
     done = subprocess.run([sys.executable, "-c", script, str(work)], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
     assert not work.exists()
+
+
+def test_an_interrupt_that_python_drops_comes_again(tmp_path: Path) -> None:
+    script = """
+import os, signal, time
+from fairlane import __main__, cli, errors
+from fairlane.fabrics.interrupts import interruptible
+
+class Freed:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+
+def command():
+    try:
+        Freed()
+        time.sleep(10)
+    except errors.Interrupted as error:
+        print("cleaned up after", error.signal_name)
+    try:
+        with interruptible():
+            Freed()
+            time.sleep(10)
+    except errors.Interrupted as error:
+        print("cleaned up after", error.signal_name)
+        raise SystemExit(error.code)
+
+cli.main = command
+__main__.main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (143, 2 * "cleaned up after SIGTERM\n", "")
