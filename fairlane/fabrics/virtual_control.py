@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
 
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config
@@ -45,6 +45,22 @@ _WHAT = {
 
 Action: TypeAlias = tuple[Literal["timer"], int, int] | tuple[Literal["set_pipeline", "write", "read", "stream"], int, int, bytes]
 """("timer", at_ns, timer), or a call: its name, switch, token and serialised message."""
+
+
+def first(switch: int, device_id: int, election_id: int, p4info: p4i.P4Info, program: bytes, tokens: tuple[int, int]) -> list[Action]:
+    """What every switch is told first: who its primary controller is, and its program, BMv2 JSON. tokens: of the two calls."""
+    arbitration = p4r.StreamMessageRequest()
+    arbitration.arbitration.device_id = device_id
+    arbitration.arbitration.election_id.low = election_id
+    pipeline = p4r.SetForwardingPipelineConfigRequest(device_id=device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)
+    pipeline.election_id.low = election_id
+    pipeline.config.p4info.CopyFrom(p4info)
+    pipeline.config.p4_device_config = program
+    pipeline.config.cookie.cookie = zlib.crc32(program) or 1
+    return [
+        ("stream", switch, tokens[0], arbitration.SerializeToString()),
+        ("set_pipeline", switch, tokens[1], pipeline.SerializeToString()),
+    ]
 
 
 class VirtualController:
@@ -110,13 +126,9 @@ class VirtualController:
     def on_start(self, now_ns: int) -> list[Action]:
         actions: list[Action] = []
         for index, control in enumerate(self._controls):
-            request = p4r.StreamMessageRequest()
-            request.arbitration.device_id = control.switch.device_id
-            request.arbitration.election_id.low = self._config.election_id
-            actions += [
-                ("stream", index, _STREAM, request.SerializeToString()),
-                ("set_pipeline", index, _PIPELINE, self._pipeline(control)),
-            ]
+            actions += first(
+                index, control.switch.device_id, self._config.election_id, self._p4info.message, self._json, (_STREAM, _PIPELINE)
+            )
         actions += [("timer", change.at_ns, _FIRST_CHANGE + i) for i, change in enumerate(self._changes)]
         return [*actions, self._await(now_ns)]
 
@@ -194,16 +206,6 @@ class VirtualController:
         token = _ALS if isinstance(change, AlsChange) else _LINK
         # A switch that has no entries yet gets the new ones with its first.
         return [self._write(index, token, entities, kind)] if self._ready[index] else []
-
-    def _pipeline(self, control: SwitchControl) -> bytes:
-        request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=control.switch.device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        )
-        request.election_id.low = self._config.election_id
-        request.config.p4info.CopyFrom(self._p4info.message)
-        request.config.p4_device_config = self._json
-        request.config.cookie.cookie = zlib.crc32(self._json) or 1
-        return request.SerializeToString()
 
     def _carry_out(self, changes: Changes) -> list[Action]:
         self._writers[Membership].writerows(dataclasses.astuple(m) for m in changes.memberships)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -18,7 +17,7 @@ from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.records import PortRecord
 from fairlane.errors import RunFailed
 from fairlane.fabrics.control_plane import OwnPlane
-from fairlane.fabrics.virtual_control import Action
+from fairlane.fabrics.virtual_control import Action, first
 
 # Timers: the end of an interval; from the first change on, changes by their place in the list.
 _INTERVAL, _FIRST_CHANGE = 0, 16
@@ -66,13 +65,7 @@ class VirtualPlane:
     def on_start(self, now_ns: int) -> list[Action]:
         actions: list[Action] = []
         for index, node in enumerate(self._config.switches):
-            arbitration = p4r.StreamMessageRequest()
-            arbitration.arbitration.device_id = node.device_id
-            arbitration.arbitration.election_id.low = self._config.election_id
-            actions += [
-                ("stream", index, _PIPELINE, arbitration.SerializeToString()),
-                ("set_pipeline", index, _PIPELINE, self._pipeline(node.device_id)),
-            ]
+            actions += first(index, node.device_id, self._config.election_id, self._p4info, self._json, (_PIPELINE, _PIPELINE))
         actions += [("timer", change.at_ns, _FIRST_CHANGE + i) for i, change in enumerate(self._changes)]
         return [*actions, ("timer", self._engine.next_ns(now_ns), _INTERVAL)]
 
@@ -107,16 +100,6 @@ class VirtualPlane:
         if isinstance(request, p4r.WriteRequest):
             request.election_id.low = self._config.election_id
         return bytes(request.SerializeToString())
-
-    def _pipeline(self, device_id: int) -> bytes:
-        request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=device_id, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        )
-        request.election_id.low = self._config.election_id
-        request.config.p4info.CopyFrom(self._p4info)
-        request.config.p4_device_config = self._json
-        request.config.cookie.cookie = zlib.crc32(self._json) or 1
-        return request.SerializeToString()
 
     def _record(self, fields: Mapping[str, object]) -> None:
         if self._file is None:
