@@ -9,9 +9,6 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from fairlane.controller.abc import Abc
-from fairlane.controller.rcp import Rcp
-from fairlane.controller.xcp import Xcp
 from fairlane.inputs import schema
 from fairlane.schemes import registry
 from fairlane.topologies.model import MAX_PORT
@@ -24,16 +21,13 @@ class ConfigError(ValueError):
 @dataclass(frozen=True)
 class Port:
     """An output port. rate_bps: b of the fair rate and of utilisation. schemes: each under its name in the file; without one, only the full queue drops.
-    rcp: it writes rates into rate headers. xcp: it writes changes into congestion headers. abc: it marks packets accelerate or brake. als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
+    als: whether the port writes its fair rate into senders' control packets. peer, peer_port: the switch at the link's other end and
     its port; "" towards hosts. multicast_router: packets to every group go there, with or without members [RFC 4541 sec 2.1.2], as they
     do on a sender's own link."""
 
     number: int
     rate_bps: int
     schemes: tuple[Any, ...] = dataclasses.field(default=(), metadata={schema.TABLES: registry.settings})
-    rcp: Rcp | None = None
-    xcp: Xcp | None = None
-    abc: Abc | None = None
     als: bool = True
     peer: str = ""
     peer_port: int = 0
@@ -233,9 +227,6 @@ _NESTED = {
     "ports": (Port, True),
     "routes": (Route, True),
     "sources": (Source, True),
-    "rcp": (Rcp, False),
-    "xcp": (Xcp, False),
-    "abc": (Abc, False),
     "igmp": (Igmp, False),
     "tls": (Tls, False),
 }

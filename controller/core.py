@@ -79,18 +79,11 @@ class Reading:
 
 
 def port_entries(port: Port) -> Iterable[_TableEntry]:
-    """Of a port: its schemes, and its explicit feedback."""
-    key, ingress_key = {"standard_metadata.egress_port": port.number}, {"standard_metadata.egress_spec": port.number}
+    """Of a port's schemes."""
     entries = [entry for scheme in registry.standing() for entry in scheme.of_every_port(port.rate_bps)]
     entries += [entry for scheme in port.schemes for entry in scheme.entries(port.rate_bps)]
     for entry in entries:
         yield entry.table, {entry.key: port.number}, entry.action_name, entry.values
-    if port.rcp is not None:
-        yield "AlsIngress.rcp.rcp_parameters", ingress_key, "AlsIngress.rcp.set_rcp", port.rcp.action_parameters(port.rate_bps)
-    if port.xcp is not None:
-        yield "AlsIngress.xcp.xcp_parameters", ingress_key, "AlsIngress.xcp.set_xcp", port.xcp.action_parameters(port.rate_bps)
-    if port.abc is not None:
-        yield "AlsEgress.abc.abc_parameters", key, "AlsEgress.abc.set_abc", port.abc.action_parameters(port.rate_bps)
 
 
 class SwitchControl:

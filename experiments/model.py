@@ -8,14 +8,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
-from fairlane.controller.abc import Abc
-from fairlane.controller.rcp import Rcp
-from fairlane.controller.xcp import Xcp
 from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
-from fairlane.hosts.algorithms import explicit_of
-from fairlane.hosts.algorithms.base import Explicit
+from fairlane.hosts.algorithms import scheme_of
+from fairlane.inputs import schema
 from fairlane.schemes import registry
-from fairlane.schemes.base import Scheme
+from fairlane.schemes.base import Parameters, Scheme
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
 
 SAMPLED_S = 0.1
@@ -64,7 +61,8 @@ class Control:
     only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
     own link. plain_switches: they forward and manage queues, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
-    no explicit feedback to data packets. rcp, xcp, abc: of every port, where a flow asks for it."""
+    no explicit feedback to data packets. schemes: the parameters of those that are at every port where a flow asks for them, each under the
+    scheme's name, as [control.rcp]."""
 
     program: str = "p4src/als.p4"
     utilisation_target: float = 0.9
@@ -74,15 +72,17 @@ class Control:
     source_guard: bool = False
     multicast_router_links: tuple[str, ...] = ()
     plain_switches: tuple[str, ...] = ()
-    rcp: Rcp = field(default_factory=Rcp)
-    xcp: Xcp = field(default_factory=Xcp)
-    abc: Abc = field(default_factory=Abc)
+    schemes: tuple[Parameters, ...] = field(default=(), metadata={schema.TABLES: registry.parameters_everywhere})
+    __pydantic_config__ = {"arbitrary_types_allowed": True}  # for records that are read back: `schemes` are objects then
 
     def __post_init__(self) -> None:
         if not 0 < self.utilisation_target <= 1:
             raise ValueError(f"utilisation_target: must be in (0, 1], got {self.utilisation_target:g}")
         if not self.interval_s > 0:
             raise ValueError(f"interval_s: must be positive, got {self.interval_s:g} s")
+        given = {one.scheme.name: one for one in self.schemes}
+        every = (given.get(name) or kind() for name, kind in registry.parameters_everywhere().items())
+        object.__setattr__(self, "schemes", tuple(every))
 
     @property
     def defines(self) -> tuple[str, ...]:
@@ -305,22 +305,24 @@ class Experiment:
         return rates
 
     @property
-    def explicit(self) -> frozenset[Explicit]:
-        """What flows want switches to do for their data packets."""
-        return frozenset(explicit_of(flow.kind) for flow in self.flows)
+    def everywhere(self) -> tuple[Parameters, ...]:
+        """The parameters of schemes that flows ask for, which every port has. KeyError: there is no such scheme."""
+        asked = (registry.SCHEMES[name] for name in {scheme_of(flow.kind) for flow in self.flows} - {""})
+        given = {one.scheme.name: one for one in self.settings.control.schemes}
+        return tuple(given.get(scheme.name) or scheme.parameters() for scheme in registry.in_order(asked))
 
     @property
     def defines(self) -> tuple[str, ...]:
         """Macros that the P4 program is compiled with, beside its choice of schemes."""
-        feedback = {"RCP": Explicit.RATE, "XCP": Explicit.FEEDBACK, "ABC": Explicit.MARK}
-        of_schemes = {macro for link in self.topology.links if link.aqm is not None for macro in link.aqm.macros}
-        of_feedback = (name for name, wanted in feedback.items() if wanted in self.explicit)
-        return (*self.settings.control.defines, *sorted(of_schemes), *of_feedback)
+        links = (link.aqm for link in self.topology.links if link.aqm is not None)
+        of_schemes = {macro for parameters in (*links, *self.everywhere) for macro in parameters.macros}
+        return (*self.settings.control.defines, *sorted(of_schemes))
 
     @property
     def schemes(self) -> list[Scheme]:
-        """Those that the P4 program needs: of its links, and those of every program."""
-        return registry.in_order((*registry.standing(), *(link.aqm.scheme for link in self.topology.links if link.aqm is not None)))
+        """Those that the P4 program needs: of its links, those that flows ask for, and those of every program."""
+        links = (link.aqm for link in self.topology.links if link.aqm is not None)
+        return registry.in_order((*registry.standing(), *(parameters.scheme for parameters in (*links, *self.everywhere))))
 
     @property
     def link_bin_s(self) -> float:

@@ -145,7 +145,8 @@ def scheme(name: str, root: Path) -> list[Path]:
         for file, text in texts.items():
             filled = re.sub("|".join(words), lambda found: words[found[0]], text)
             (folder / file).write_text(filled.replace(f"of {module}.p4 out", f"of {name}.p4 out"), encoding="utf-8", newline="\n")
-        (folder / chosen.NAME).write_text(chosen.alone(_read(folder)), encoding="utf-8", newline="\n")
+        for file, text in chosen.alone(_read(folder)).items():
+            (folder / file).write_text(text, encoding="utf-8", newline="\n")
         _compile(folder)
     except (Refusal, OSError) as error:
         registry.SCHEMES.pop(name, None)

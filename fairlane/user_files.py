@@ -218,7 +218,7 @@ def _beside(program: Path) -> dict[Path, Path]:
 
 def replaceable(program: Path) -> dict[str, Path]:
     """By name, the places of the files that a file of the user's own may replace."""
-    return {place.name: place for place in _beside(program) if place.name != chosen.NAME}
+    return {place.name: place for place in _beside(program) if place.name not in (chosen.NAME, chosen.HEADERS_NAME)}
 
 
 def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:

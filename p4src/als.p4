@@ -4,6 +4,12 @@
 #include <v1model.p4>
 
 #include "constants.p4"
+// Schemes, each of a folder in schemes/: a run writes two files of its own, and compiles with CHOSEN and their folder (-I).
+#ifdef CHOSEN
+#include <chosen_headers.p4>
+#else
+#include "chosen_headers.p4"
+#endif
 #include "headers.p4"
 #include "parser.p4"
 #include "checksum.p4"
@@ -23,26 +29,10 @@
 #else
 #include "no_protection.p4"
 #endif
-// Queue managements, each of a folder in schemes/: a run writes a file of its own, and compiles with CHOSEN and its folder (-I).
 #ifdef CHOSEN
 #include <chosen.p4>
 #else
 #include "chosen.p4"
-#endif
-#ifdef RCP
-#include "rcp.p4"
-#else
-#include "no_rcp.p4"
-#endif
-#ifdef XCP
-#include "xcp.p4"
-#else
-#include "no_xcp.p4"
-#endif
-#ifdef ABC
-#include "abc.p4"
-#else
-#include "no_abc.p4"
 #endif
 #include "fair_rate.p4"
 #include "port_counters.p4"
@@ -52,9 +42,8 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Forward() forward;
     Connections() connections;
     Protection() protection;
+    OFFERED_CONTROLS
     ARRIVAL_CONTROLS
-    RcpArrival() rcp;
-    XcpArrival() xcp;
 
     apply {
         sources.apply(hdr, standard_metadata);
@@ -68,8 +57,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {
                 // All that wants the link counts, dropped or not.
-                rcp.apply(hdr, standard_metadata);
-                xcp.apply(hdr, standard_metadata);
+                OFFERED
                 protection.apply(hdr, standard_metadata);
                 // A packet that protection has dropped has no output port for a scheme.
                 ARRIVAL
@@ -84,9 +72,7 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     AFTER_CONTROLS
     COPY_CONTROLS
     DEPARTURE_CONTROLS
-    Abc() abc;
-    RcpDeparture() rcp;
-    XcpDeparture() xcp;
+    SENT_CONTROLS
     FairRate() fair_rate;
     PortCounters() ports;
 
@@ -109,11 +95,9 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             }
             DEPARTURE
             AFTER
-            rcp.apply(hdr, standard_metadata);
-            xcp.apply(hdr, standard_metadata);
             if (standard_metadata.egress_spec != DROP_PORT) {
                 // What a queue management drops takes no time of the link.
-                abc.apply(hdr, standard_metadata);
+                SENT
                 fair_rate.apply(hdr, standard_metadata);
                 ports.apply(standard_metadata);
             }

@@ -103,51 +103,6 @@ header alsf_t {
     bit<32> utilisation_ppm;
 }
 
-#if defined(RCP) || defined(XCP)
-// RTP version 2 without padding and CSRCs, with an extension, marker 0 or 1: 9 bits.
-const bit<9>  RTP_EXTENDED       = 0b1001_0000_0;
-const bit<16> RATE_PROFILE       = 0x5243;  // "RC"
-const bit<16> RATE_WORDS         = 3;
-const bit<16> CONGESTION_PROFILE = 0x5843;  // "XC"
-const bit<16> CONGESTION_WORDS   = 4;
-
-// RTP data [RFC 3550 sec 5.1] with a header extension (section 5.3.1), in which routers write a rate, or by how much it may change.
-header rtp_t {
-    bit<2>  version;
-    bit<1>  padding;
-    bit<1>  extension;
-    bit<4>  csrc_count;
-    bit<1>  marker;
-    bit<7>  payload_type;
-    bit<16> sequence_number;
-    bit<32> timestamp;
-    bit<32> ssrc;
-}
-
-header rate_t {
-    bit<16> profile;
-    bit<16> length;
-    bit<64> rate_bps;
-    bit<32> rtt_us;
-}
-
-header congestion_t {
-    bit<16> profile;
-    bit<16> length;
-    bit<64> change_bps;  // plus 2^63
-    bit<32> rtt_us;
-    bit<32> interval_us;
-}
-
-// Only for lookahead: RTP's fixed header, and what the extension begins with.
-header rtp_start_t {
-    bit<9>  fixed;  // version, padding, extension, csrc_count, marker
-    bit<87> rest;
-    bit<16> profile;
-    bit<16> length;
-}
-#endif
-
 struct headers_t {
     packet_in_t             packet_in;
     packet_out_t            packet_out;
@@ -158,11 +113,7 @@ struct headers_t {
     udp_t                   udp;
     rtcp_t[RTCP_STACK_SIZE] rtcp;
     alsf_t                  alsf;
-#if defined(RCP) || defined(XCP)
-    rtp_t                   rtp;
-    rate_t                  rate;
-    congestion_t            congestion;
-#endif
+    DATA_HEADERS
 }
 
 struct metadata_t {

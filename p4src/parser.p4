@@ -1,5 +1,5 @@
 // start -> [packet_out] -> ethernet -> ipv4 -> [options] -> tcp | udp -> [rtcp ...] -> [alsf]
-//                                                                  udp -> [rtp -> rate | congestion], if RCP or XCP is defined
+//                                                                  udp -> [rtp -> the header of a scheme]
 //
 // RTCP is parsed only behind the router alert option, so that data packets pay nothing for it. A compound that is cut
 // short, too deep or not RTCP raises a parser error; the packet is forwarded unchanged, only without an ALSF header.
@@ -62,44 +62,11 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.udp);
         transition select(meta.router_alert) {
             true: parse_first_rtcp;
-#if defined(RCP) || defined(XCP)
-            default: parse_data;
-#else
-            default: accept;
-#endif
+            default: AFTER_UDP;
         }
     }
 
-#if defined(RCP) || defined(XCP)
-    // With room for both headers behind that of UDP.
-    state parse_data {
-        transition select(hdr.udp.length) {
-            36..0xFFFF: parse_rtp;
-            default: accept;
-        }
-    }
-
-    state parse_rtp {
-        rtp_start_t start = packet.lookahead<rtp_start_t>();
-        transition select(start.fixed, start.profile, start.length) {
-            (RTP_EXTENDED &&& 0x1FE, RATE_PROFILE, RATE_WORDS): parse_rate;
-            (RTP_EXTENDED &&& 0x1FE, CONGESTION_PROFILE, CONGESTION_WORDS): parse_congestion;
-            default: accept;
-        }
-    }
-
-    state parse_rate {
-        packet.extract(hdr.rtp);
-        packet.extract(hdr.rate);
-        transition accept;
-    }
-
-    state parse_congestion {
-        packet.extract(hdr.rtp);
-        packet.extract(hdr.congestion);
-        transition accept;
-    }
-#endif
+    DATA_STATES
 
     // A compound begins with a report [RFC 3550 sec 6.1].
     state parse_first_rtcp {
@@ -147,10 +114,6 @@ control AlsDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.udp);
         packet.emit(hdr.rtcp);
         packet.emit(hdr.alsf);
-#if defined(RCP) || defined(XCP)
-        packet.emit(hdr.rtp);
-        packet.emit(hdr.rate);
-        packet.emit(hdr.congestion);
-#endif
+        DATA_EMITS
     }
 }

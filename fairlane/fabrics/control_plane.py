@@ -20,7 +20,6 @@ from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.timetable import NS
 from fairlane.errors import ProgramRefused, Refusal
 from fairlane.experiments.model import Experiment
-from fairlane.hosts.algorithms.base import Explicit
 from fairlane.inputs.located_toml import Document
 from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
@@ -34,7 +33,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     ports = experiment.topology.ports()
     switch_names = set(experiment.topology.switches)
     control = experiment.settings.control
-    explicit = experiment.explicit
+    everywhere = experiment.everywhere
     arrivals = addresses.arrivals(experiment.topology) if control.source_guard else dict.fromkeys(experiment.topology.switches, ())
     routers = control.multicast_router_links
     known = {f"{p.node}->{p.peer}" for name in switch_names for p in ports[name] if p.peer in switch_names}
@@ -53,10 +52,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                     Port(
                         p.number,
                         round(p.link.rate_bps),
-                        _schemes(p.link),
-                        control.rcp if Explicit.RATE in explicit and name not in control.plain_switches else None,
-                        control.xcp if Explicit.FEEDBACK in explicit and name not in control.plain_switches else None,
-                        control.abc if Explicit.MARK in explicit and name not in control.plain_switches else None,
+                        (*_schemes(p.link), *(everywhere if name not in control.plain_switches else ())),
                         als=name not in control.plain_switches,
                         peer=p.peer if p.peer in switch_names else "",
                         peer_port=p.peer_port if p.peer in switch_names else 0,

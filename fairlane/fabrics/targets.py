@@ -107,11 +107,13 @@ class Compiles(Protocol):
 def compiled(experiment: Experiment, toolchain: Compiles, folder: Path) -> tuple[Path, Path]:
     """An experiment's program with the schemes that its links have: BMv2 JSON and P4Info text in `folder`. Refusal with the compiler's message."""
     source, schemes = probes.source(experiment.settings.control.program), experiment.schemes
+    by_macro = chosen.by_macro(source, schemes)
+    defines = (*experiment.defines, *chosen.macros(by_macro))
     if not chosen.has_choice(source):
-        return toolchain.compile(source, folder, (*experiment.defines, *chosen.macros(schemes)))
+        return toolchain.compile(source, folder, defines)
     with tempfile.TemporaryDirectory(prefix="fairlane-chosen-") as name:
-        chosen.write(schemes, source, Path(name))
-        made = toolchain.compile(source, folder, (*experiment.defines, chosen.MACRO), (Path(name),))
+        chosen.write([scheme for scheme in schemes if scheme not in by_macro], source, Path(name))
+        made = toolchain.compile(source, folder, (*defines, chosen.MACRO), (Path(name),))
         # The same bytes wherever the folders are.
         text = _without_folder(made[0].read_text(encoding="utf-8"), Path(name))
         for place in sorted({scheme.folder.parent for scheme in schemes}, reverse=True):  # an inner folder before the one that it is in

@@ -31,8 +31,9 @@ def without_folders(value: Any) -> Any:
 
 def of_experiment(experiment: Experiment) -> dict[str, Any]:
     """An experiment as records have it: plain data, with descriptions of the user's own schemes."""
-    links = ((link.aqm, link.queue_packets) for link in experiment.topology.links)
-    return {**without_folders(experiment), **recorded.described(links)}
+    of_links = ((link.aqm, link.queue_packets) for link in experiment.topology.links)
+    everywhere = ((parameters, 0) for parameters in experiment.settings.control.schemes)
+    return {**without_folders(experiment), **recorded.described([*of_links, *everywhere])}
 
 
 def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:

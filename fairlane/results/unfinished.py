@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results.nameless import of_experiment, without_folders
 from fairlane.schemes import recorded, registry
+from fairlane.schemes.base import Parameters
 
 _NAME = "run.json"
 
@@ -56,7 +58,10 @@ def read(raw: Path) -> Finished:
             _with_attributes(flow["settings"])
         recorded.know(experiment)
         for link in experiment["topology"]["links"]:
-            _with_schemes(link)
+            _with_schemes(link, registry.parameters())
+            if (queue := link["queue"]) not in (registry.DROPTAIL, *registry.names()):
+                raise ValueError(f"queue: {queue!r} is a scheme of your own: set {registry.FOLDERS_VARIABLE} to its folder")
+        _with_schemes(experiment["settings"]["control"], registry.parameters_everywhere())
         run = pydantic.TypeAdapter(Finished).validate_python(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(f"{path}: cannot be read, so these records cannot be evaluated: {error}") from error
@@ -70,9 +75,6 @@ def _with_attributes(settings: dict[str, Any]) -> None:
         settings["parameters"] = dataclasses.make_dataclass("Parameters", list(values), frozen=True)(**values)
 
 
-def _with_schemes(link: dict[str, Any]) -> None:
-    """The parameters of a link's scheme as objects. ValueError for a scheme of the user's own that is neither loaded nor described."""
-    known = registry.parameters()
-    link["schemes"] = tuple(make(**values) for key, make in known.items() if (values := link.pop(key, None)) is not None)
-    if (queue := link["queue"]) not in (registry.DROPTAIL, *known):
-        raise ValueError(f"queue: {queue!r} is a scheme of your own: set {registry.FOLDERS_VARIABLE} to its folder")
+def _with_schemes(table: dict[str, Any], known: Mapping[str, type[Parameters]]) -> None:
+    """The parameters of schemes in a link or in the control plane's settings as objects."""
+    table["schemes"] = tuple(make(**values) for key, make in known.items() if (values := table.pop(key, None)) is not None)

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 MAX_DELAY_S = 1000.0
 """The longest time that switches and links count with, in seconds."""
 
-PLACES = ("arrival", "copy", "departure", "after")
+PLACES = ("offered", "arrival", "copy", "departure", "after", "sent")
 """Where `als.p4` applies schemes' controls (p4src/schemes/README.md), in the order in which a packet meets them."""
-INGRESS_PLACES = ("arrival",)
+INGRESS_PLACES = ("offered", "arrival")
 INGRESS, EGRESS = "AlsIngress", "AlsEgress"
 """The controls of als.p4 that tables and counters are named after."""
 
@@ -72,6 +72,42 @@ class Counter:
     reports: str = ""
     macro: str = ""
     label: str = ""
+
+
+@dataclass(frozen=True)
+class DataHeader:
+    """The header that a scheme reads and writes in flows' data packets, an RTP header extension (docs/own-header.md).
+
+    member: its P4 type, of the file NAME_header.p4, and its name in `headers_t`: "rate_t rate". profile: the number that the extension begins with.
+    words: of 32 bits, that follow its first word, with all hops. hops: the same of a header stack behind it, whose elements switches push to the front;
+    most_hops: its size.
+    """
+
+    member: str
+    profile: int
+    words: int
+    hops: str = ""
+    most_hops: int = 0
+
+    def __post_init__(self) -> None:
+        for name, text in (("member", self.member), ("hops", self.hops)):
+            if not re.fullmatch(r"[A-Za-z_]\w* [A-Za-z_]\w*", text) and (text or name == "member"):
+                raise ValueError(f"header: {name}: write a P4 type and a name, as in 'rate_t rate', got {text!r}")
+        for name, value, low, high in (("profile", self.profile, 0, 0xFFFF), ("words", self.words, 0, 127), ("most_hops", self.most_hops, 0, 64)):
+            if not low <= value <= high:
+                raise ValueError(f"header: {name}: from {low} to {high}, got {value}")
+        if bool(self.hops) != bool(self.most_hops):
+            raise ValueError("header: hops and most_hops: give both or none")
+
+    @property
+    def type(self) -> str:
+        """Of P4."""
+        return self.member.split()[0]
+
+    @property
+    def name(self) -> str:
+        """In `headers_t`."""
+        return self.member.split()[1]
 
 
 @dataclass(frozen=True)
@@ -151,7 +187,7 @@ class Parameters:
 
     def entries(self, rate_bps: float) -> Iterable[Entry]:
         """The table entries of a port that sends at this rate (bit/s)."""
-        raise NotImplementedError
+        return ()
 
 
 def range_text(limits: Mapping[str, Any]) -> str:
@@ -189,6 +225,8 @@ class Scheme:
     the full names of its tables and counters. settings: the class of `Parameters.of_port`. needs: schemes that a program of a user's own, which
     chooses by macros, must choose as well. order: its place in lists, before names. standing: whether every program has it, and every record its
     columns; of_every_port: of a standing scheme, entries of each port at a rate (bit/s), whether its link has the scheme or not.
+    everywhere: it is no queue management of a link, but at every port, where a flow's algorithm asks for it (`Interests.scheme`); its parameters are
+    under its name in the table [control]. header: what it reads and writes in data packets.
     queue_register: of a standing scheme, the register with each port's waiting packets, which is read of switches that do not report them.
     """
 
@@ -201,6 +239,8 @@ class Scheme:
     needs: tuple[str, ...] = ()
     order: int = 100
     standing: bool = False
+    everywhere: bool = False
+    header: DataHeader | None = None
     queue_register: str = ""
     of_every_port: Callable[[float], Iterable[Entry]] = lambda rate_bps: ()
 
@@ -236,9 +276,19 @@ class Scheme:
         return self.folder / f"{self.name}.p4"
 
     @property
+    def header_file(self) -> Path:
+        """The P4 file with the types of its `header`."""
+        return self.folder / f"{self.name}_header.p4"
+
+    @property
     def macro(self) -> str:
         """The macro by which a program of a user's own may choose it."""
         return self.name.upper().replace("-", "_")
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of its parameters."""
+        return [field.name for field in dataclasses.fields(typing.cast(Any, self.parameters))]
 
     @property
     def can_mark(self) -> bool:
@@ -247,7 +297,7 @@ class Scheme:
 
     @property
     def always_marks(self) -> bool:
-        return self.can_mark and "ecn" not in {field.name for field in dataclasses.fields(typing.cast(Any, self.parameters))}
+        return self.can_mark and "ecn" not in self.keys
 
     @property
     def counter_names(self) -> tuple[str, ...]:
@@ -255,6 +305,5 @@ class Scheme:
 
     def of_options(self, packet_bytes: int, ecn: bool) -> Parameters:
         """The defaults, for packets of this size, which mark if `ecn` and they can."""
-        fields = {field.name for field in dataclasses.fields(typing.cast(Any, self.parameters))}
         given = {"mean_packet_bytes": packet_bytes, "ecn": ecn}
-        return self.parameters(**{key: value for key, value in given.items() if key in fields})
+        return self.parameters(**{key: value for key, value in given.items() if key in self.keys})

@@ -15,7 +15,7 @@ KEY = "own_schemes"
 
 
 def described(links: Iterable[tuple[Parameters | None, int]]) -> dict[str, Any]:
-    """What a record says of the schemes of links, each with its buffer in packets, under `KEY`: by name, title, counters, queues of a port, whether
+    """What a record says of schemes, those of links with their buffers in packets, under `KEY`: by name, title, counters, queues of a port, whether
     all of it marks, and averages, each of parameters and a buffer. Empty where all of them come with Fairlane."""
     found: dict[str, Any] = {}
     for aqm, queue_packets in links:
@@ -30,6 +30,7 @@ def described(links: Iterable[tuple[Parameters | None, int]]) -> dict[str, Any]:
                 "priorities": aqm.priorities,
                 "marks": scheme.always_marks,
                 "averages": [],
+                **({"everywhere": True} if scheme.everywhere else {}),
             },
         )
         average = aqm.average(queue_packets)
@@ -43,7 +44,8 @@ def know(experiment: Mapping[str, Any]) -> None:
     """The schemes that a recorded experiment describes join `registry.SCHEMES`, for reading records alone; those that are there stay. KeyError,
     TypeError, ValueError: they are no descriptions."""
     for name, said in dict(experiment.get(KEY) or {}).items():
-        values = [link[name] for link in experiment["topology"]["links"] if link.get(name) is not None]
+        tables = (experiment["settings"]["control"], *experiment["topology"]["links"])
+        values = [table[name] for table in tables if table.get(name) is not None]
         if name not in registry.SCHEMES and values:
             registry.SCHEMES[name] = _scheme(name, said, list(values[0]))
 
@@ -59,6 +61,6 @@ def _scheme(name: str, said: Mapping[str, Any], keys: list[str]) -> Scheme:
         "Recorded", [(key, Any) for key in keys], bases=(Parameters,), namespace=members, frozen=True
     )
     counters = tuple(Counter(**{**counter, "names": tuple(counter["names"])}) for counter in said["counters"])
-    scheme = Scheme(name, str(said["title"]), parameters, {}, counters)
+    scheme = Scheme(name, str(said["title"]), parameters, {}, counters, everywhere=bool(said.get("everywhere")))
     vars(scheme)["folder"] = Path("/") / "recorded" / name  # not looked for: it may be anywhere, or gone
     return scheme

@@ -57,8 +57,9 @@ def load(folder: Path | str) -> Scheme:
         raise ValueError(f'{description}: describes no scheme. Write SCHEME = Scheme("my-scheme", ...), as the files of p4src/schemes do')
     if scheme.name == DROPTAIL or ((known := SCHEMES.get(scheme.name)) is not None and known.folder.resolve() != folder and is_own(known)):
         raise ValueError(f"{description}: a scheme called {scheme.name!r} comes with Fairlane: give yours another name")
-    if not scheme.file.is_file():
-        raise ValueError(f"{folder}: no P4 file {scheme.file.name}, which a scheme called {scheme.name!r} has")
+    for file in [scheme.file, *([scheme.header_file] if scheme.header else [])]:
+        if not file.is_file():
+            raise ValueError(f"{folder}: no P4 file {file.name}, which a scheme called {scheme.name!r} has")
     SCHEMES[scheme.name], _read[scheme.name] = scheme, text
     ordered = sorted(SCHEMES.values(), key=lambda one: (not is_own(one), one.order, one.name))
     SCHEMES.clear()
@@ -76,9 +77,14 @@ def listed() -> list[str]:
     return list(filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)))
 
 
+def queues(marking: bool = False) -> list[Scheme]:
+    """The queue managements, of which each link has one; marking: those that can mark packets."""
+    return [scheme for scheme in SCHEMES.values() if not scheme.everywhere and (scheme.can_mark or not marking)]
+
+
 def names(marking: bool = False) -> list[str]:
-    """All names; marking: of those that can mark packets."""
-    return [name for name, scheme in SCHEMES.items() if scheme.can_mark or not marking]
+    """Of queue managements."""
+    return [scheme.name for scheme in queues(marking)]
 
 
 def default_marking() -> str:
@@ -87,8 +93,13 @@ def default_marking() -> str:
 
 
 def parameters() -> Mapping[str, type[Parameters]]:
-    """The class of each scheme's parameters, by name."""
-    return {name: scheme.parameters for name, scheme in SCHEMES.items()}
+    """The class of each queue management's parameters, by name."""
+    return {scheme.name: scheme.parameters for scheme in queues()}
+
+
+def parameters_everywhere() -> Mapping[str, type[Parameters]]:
+    """The same of schemes that are at every port, where they have any."""
+    return {name: scheme.parameters for name, scheme in SCHEMES.items() if scheme.everywhere and scheme.keys}
 
 
 def settings() -> Mapping[str, type[Any]]:

@@ -124,7 +124,7 @@ def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any,
     """A program of the user's own is compiled before the first run, once for each set of queues and feedback that it must serve. ConfigError
     or Refusal names what it lacks."""
     control = experiment.settings.control
-    key = control, experiment.explicit, frozenset(link.queue for link in experiment.topology.links), experiment.defines
+    key = control, experiment.everywhere, frozenset(link.queue for link in experiment.topology.links), experiment.defines
     if key in checked or (probes.is_own(probes.source(control.program)) and not study.files.programs and not study.files.schemes):
         return
     checked.add(key)

@@ -12,7 +12,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from fairlane.hosts.algorithms.base import Explicit, Header, Interests, Kind
+from fairlane.hosts.algorithms.base import Header, Interests, Kind
 from fairlane.hosts.algorithms.own_header import Carried
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -53,9 +53,9 @@ def _sender_interests(kind: str) -> Interests:
     return getattr(found.sender, "interests", None) or Interests() if found else Interests()
 
 
-def explicit_of(kind: str) -> Explicit:
-    """What a flow kind wants switches to do for its data packets."""
-    return _sender_interests(kind).explicit
+def scheme_of(kind: str) -> str:
+    """The scheme that a flow kind wants every port to have; "": none."""
+    return _sender_interests(kind).scheme
 
 
 def header_of(kind: str) -> Header | None:

@@ -1,7 +1,7 @@
 """ABC, Accel-Brake Control: Goyal, Agarwal, Netravali, Alizadeh and Balakrishnan, "ABC: A Simple Explicit Congestion Controller for Wireless
 Networks" (NSDI 2020).
 
-Routers turn packets of "accelerate" into "brake" (p4src/abc.p4), and the receiver sends the mark back [ABC sec 3.1.2]:
+Routers turn packets of "accelerate" into "brake" (p4src/schemes/abc), and the receiver sends the mark back [ABC sec 3.1.2]:
 
     accelerate   w <- w + 1 + 1/w                                  (3)
     brake        w <- w - 1 + 1/w                                  (3)
@@ -25,7 +25,6 @@ from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
     Ecn,
-    Explicit,
     Interests,
     Kind,
     Loss,
@@ -82,7 +81,7 @@ def cubic_window(largest: float, epoch_window: float, elapsed_s: float) -> float
 class AbcSender(Sender):
     """Two windows; the smaller one holds."""
 
-    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.MARK, ecn=Ecn.ECT_1)
+    interests = Interests(acks=AckDetail.EVERY, scheme="abc", ecn=Ecn.ECT_1)
 
     def __init__(self, parameters: AbcParameters = AbcParameters()) -> None:
         self.parameters = parameters

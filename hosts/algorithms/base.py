@@ -60,19 +60,6 @@ class AckDetail(Enum):
     """Every packet is acked and `on_ack` runs for each ack that says something new."""
 
 
-class Explicit(Enum):
-    """Which part of Fairlane's own P4 program a flow wants: switches run it as soon as a flow of the experiment asks."""
-
-    NONE = "none"
-    RATE = "rate"
-    """Switches write their rates into the header `rate_t` (p4src/rcp.p4): with `Interests.header` for it."""
-    FEEDBACK = "feedback"
-    """Switches write by how much the rate may change into the header `congestion_t` (p4src/xcp.p4): with `Interests.header` for it."""
-    MARK = "mark"
-    """Switches turn data packets of ECT(1), "accelerate", into ECT(0), "brake" (p4src/abc.p4): with `Interests.ecn` as ECT(1). Acks say how
-    each arrived, `Ack.ecn`."""
-
-
 class Fill(Enum):
     """What the runner writes into a field of a flow's own header; the greatest number that the field holds where it is more."""
 
@@ -138,8 +125,9 @@ class Interests:
     timed_acks: bool = False
     """For a receiver: each ack says when its packet arrived, 8 bytes more, so that the sender's `Ack.one_way_delay_s` is known. RFC 8888
     reports the same of many packets at once: a flow of such a receiver may have `feedback = "rfc8888"`, and the sender's handlers are the same."""
-    explicit: Explicit = Explicit.NONE
-    """For a sender. Wants acks."""
+    scheme: str = ""
+    """For a sender: the scheme that every port shall have (p4src/schemes/README.md), such as "rcp", of a folder of `p4src/schemes` or of one given by
+    --scheme. Switches run it as soon as a flow of the experiment asks."""
     header: Header | None = None
     """For a sender: what its data packets carry. It comes back in acks of single packets, or in the reports that a receiver sends with
     `SendFeedback`, one header for all packets since the report before; reports of RTCP, and those of RFC 8888, have no room for it."""
@@ -148,13 +136,6 @@ class Interests:
     of the last packet, or what `Receiver.fold` says."""
     ecn: Ecn = Ecn.NOT_ECT
     """For a sender: codepoint of its data packets. Acks say with which one each packet arrived."""
-
-    def __post_init__(self) -> None:
-        if self.header is None and self.explicit in (Explicit.RATE, Explicit.FEEDBACK):
-            raise ValueError(
-                f"Interests: explicit = {self.explicit} needs header = Header(...), as hosts/algorithms/rcp.py and xcp.py have it;"
-                " Ack.router_rate_bps and Ack.router_change_bps are fields of Ack.header now"
-            )
 
 
 # --------------------------------------------------------------------------------------------------------------- events

@@ -1,7 +1,7 @@
 """RCP, the Rate Control Protocol: Dukkipati, Kobayashi, Zhang-Shen and McKeown, "Processor Sharing Flows in the Internet" (IWQoS 2005).
 
 Every router holds one rate R for all flows of a link, and writes it into each data packet where it is smaller than what stands there
-(p4src/rcp.p4):
+(p4src/schemes/rcp):
 
     R <- R [1 + (T/d) (alpha (C - y) - beta q/d) / C]        (2)
 
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
-    Explicit,
     Fill,
     Header,
     Interests,
@@ -40,7 +39,7 @@ SILENCE_TIMER = "rcp.silence"
 UNLIMITED = (1 << 64) - 1
 """No switch has set a rate."""
 HEADER = Header("rate_t", 0x5243, {"rate_bps": UNLIMITED, "rtt_us": Fill.RTT_US}, returned=("rate_bps",))
-"""p4src/headers.p4: "RC" is the profile."""
+"""p4src/schemes/rcp/rcp_header.p4: "RC" is the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class RcpParameters:
 class RcpSender(Sender):
     """Sends at the rate that came back last [RCP sec II]. Where no router writes one, it stays at the initial rate."""
 
-    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.RATE, header=HEADER)
+    interests = Interests(acks=AckDetail.EVERY, scheme="rcp", header=HEADER)
 
     def __init__(self, parameters: RcpParameters = RcpParameters()) -> None:
         self.parameters = parameters

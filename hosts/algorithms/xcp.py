@@ -1,6 +1,6 @@
 """XCP, the eXplicit Control Protocol: Katabi, Handley and Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks" (SIGCOMM 2002).
 
-Every packet says its sender's round trip and the time between its packets, and routers write by how much the flow may change (p4src/xcp.p4).
+Every packet says its sender's round trip and the time between its packets, and routers write by how much the flow may change (p4src/schemes/xcp).
 The receiver sends it back:
 
     cwnd <- max(cwnd + H_feedback, s)                                                    [XCP sec 3.3]
@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from fairlane.hosts.algorithms.base import (
     Ack,
     AckDetail,
-    Explicit,
     Fill,
     Header,
     Interests,
@@ -48,7 +47,7 @@ HEADER = Header(
     {"change_bps": UNLIMITED, "rtt_us": Fill.RTT_US, "interval_us": Fill.INTERVAL_US},
     returned=("change_bps",),
 )
-"""p4src/headers.p4: "XC" is the profile."""
+"""p4src/schemes/xcp/xcp_header.p4: "XC" is the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def next_window(p: XcpParameters, window: float, change_bps: float, rtt_s: float
 class XcpSender(Sender):
     """Adds what comes back to its window. Where no router writes, the window stays."""
 
-    interests = Interests(acks=AckDetail.EVERY, explicit=Explicit.FEEDBACK, header=HEADER)
+    interests = Interests(acks=AckDetail.EVERY, scheme="xcp", header=HEADER)
 
     def __init__(self, parameters: XcpParameters = XcpParameters()) -> None:
         self.parameters = parameters

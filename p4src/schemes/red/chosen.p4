@@ -2,6 +2,9 @@
 
 #include "red.p4"
 
+#define OFFERED_CONTROLS
+#define OFFERED
+
 #define ARRIVAL_CONTROLS RedArrival() red;
 #define ARRIVAL red.apply(hdr, standard_metadata);
 
@@ -13,3 +16,6 @@
 
 #define AFTER_CONTROLS RedDeparture() departure;
 #define AFTER departure.apply(hdr, standard_metadata);
+
+#define SENT_CONTROLS
+#define SENT
