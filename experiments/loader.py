@@ -11,8 +11,10 @@ from typing import TypeAlias
 
 from fairlane.experiments import fabrics, kinds, sweep
 from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
+from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
+from fairlane.schemes import registry
 from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
 from fairlane.topologies.model import MAX_DURATION_S, Topology
@@ -196,6 +198,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         where = ("flows", i)
         if group.kind not in kinds.names():
             raise document.error((*where, "kind"), kinds.unknown(group.kind))
+        _check_scheme(group.kind, document, (*where, "kind"))
         for n in range(group.count):
             if group.hosts:
                 ends = group.hosts[n]
@@ -231,6 +234,17 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         )
     _check_distinct(flows, document)
     return tuple(flows)
+
+
+def _check_scheme(kind: str, document: Document, where: KeyPath) -> None:
+    name = scheme_of(kind)
+    everywhere = [scheme.name for scheme in registry.SCHEMES.values() if scheme.everywhere]
+    if name and name not in everywhere:
+        raise document.error(
+            where,
+            f"{kind} asks for a scheme {name!r} at every port, and there is none{schema.nearest(name, everywhere)}; "
+            "give the folder of your own by --scheme FOLDER (docs/own-header.md)",
+        )
 
 
 def ways(ends: Sequence[tuple[str, ...]], topology: Topology) -> list[kinds.Way]:

@@ -70,6 +70,8 @@ def use_scheme(path: str | Path) -> str:
         raise Refusal(f"--scheme {path}: {registry.DESCRIPTION} cannot be read: {type(error).__name__}: {error}") from error
     if folder not in listed and not registry.is_own(found):
         os.environ[registry.FOLDERS_VARIABLE] = os.pathsep.join([*listed, folder])
+    if found.algorithm_file.is_file() and not registry.is_own(found):
+        use_algorithm(found.algorithm_file)
     return found.name
 
 
@@ -139,8 +141,10 @@ def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
     found: dict[str, str] = {}
     programs: dict[str, str] = {}
     for experiment in experiments:
+        of_schemes = {scheme.algorithm_file.resolve() for scheme in experiment.schemes}
         for path in own_algorithm_files(flow.kind for flow in experiment.flows):
-            found[f"{KEPT}/{path.name}"] = path.read_text(encoding="utf-8")
+            if path not in of_schemes:
+                found[f"{KEPT}/{path.name}"] = path.read_text(encoding="utf-8")
         for scheme in experiment.schemes:
             if not registry.is_own(scheme):
                 found |= {f"{KEPT}/schemes/{scheme.name}/{name}": text for name, text in scheme_files(scheme).items()}

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from fairlane.hosts import algorithms
+from fairlane.inputs import own_python
 
 FILES_VARIABLE = "FAIRLANE_ALGORITHMS"
 
@@ -24,12 +23,9 @@ def load_file(path: Path | str) -> list[str]:
     the file and what is wrong with it; what the file itself raises passes through."""
     path = Path(path).resolve()
     name = MODULES + re.sub(r"[^a-zA-Z0-9_]", "_", path.stem)
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if path.suffix != ".py" or not path.is_file():
         raise ValueError(f"{path}: no such Python file")
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
+    module = own_python.module_of(path, name)
     found = algorithms.take(getattr(module, "KINDS", ()), str(path))
     if not found:
         raise ValueError(f'{path}: lists no flow kind. Write KINDS = (Kind("my-rate", ...),), as the files of hosts/algorithms do')

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
 from fairlane.controller.plane.base import EVENTS, ControlPlane
 from fairlane.controller.plane.engine import PlaneError
+from fairlane.inputs import own_python
 from fairlane.inputs.schema import nearest
 
 
@@ -18,12 +17,8 @@ def load(path: Path) -> type[ControlPlane]:
     if not path.is_file():
         raise PlaneError(f"{path}: no such file")
     name = "controller_own_" + re.sub(r"[^a-zA-Z0-9_]", "_", path.stem)
-    module = ModuleType(name)
-    module.__file__ = source = str(path.resolve())
-    sys.modules[name] = module  # dataclasses look their module up there
     try:
-        # As an import would, without a folder __pycache__ beside the file.
-        exec(compile(path.read_bytes(), source, "exec"), vars(module))
+        module = own_python.module_of(path, name)
     except SyntaxError as error:
         raise PlaneError(f"{path}:{error.lineno}: {error.msg}") from error
     except Exception as error:  # whatever the file raises while it is read

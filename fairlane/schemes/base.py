@@ -281,6 +281,11 @@ class Scheme:
         return self.folder / f"{self.name}_header.p4"
 
     @property
+    def algorithm_file(self) -> Path:
+        """The Python file with flow kinds for it, where it has any: sender and receiver."""
+        return self.folder / f"{self.name}.py"
+
+    @property
     def macro(self) -> str:
         """The macro by which a program of a user's own may choose it."""
         return self.name.upper().replace("-", "_")

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 from collections.abc import Iterable, Mapping
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from fairlane.inputs import own_python
 from fairlane.schemes.base import Parameters, Scheme
 
 FOLDER = (Path(__file__).resolve().parents[1] / "p4src" / "schemes").resolve()
@@ -45,13 +44,7 @@ def load(folder: Path | str) -> Scheme:
     if folder.parent == FOLDER:
         module = importlib.import_module(f"fairlane.p4src.schemes.{folder.name}.scheme")
     else:
-        name = MODULES + folder.name.replace("-", "_")
-        spec = spec_from_file_location(name, description)
-        if spec is None or spec.loader is None:
-            raise ValueError(f"{description}: no Python file")
-        module = module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses look their module up there
-        spec.loader.exec_module(module)
+        module = own_python.module_of(description, MODULES + folder.name.replace("-", "_"))
     scheme = getattr(module, "SCHEME", None)
     if not isinstance(scheme, Scheme):
         raise ValueError(f'{description}: describes no scheme. Write SCHEME = Scheme("my-scheme", ...), as the files of p4src/schemes do')

@@ -60,6 +60,15 @@ class AckDetail(Enum):
     """Every packet is acked and `on_ack` runs for each ack that says something new."""
 
 
+def __getattr__(name: str) -> Any:
+    if name == "Explicit":
+        raise ImportError(
+            'Explicit is gone: write Interests(scheme="rcp", header=...) in place of explicit = Explicit.RATE, scheme="xcp" in place of FEEDBACK, '
+            'scheme="abc" in place of MARK (docs/own-header.md)'
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class Fill(Enum):
     """What the runner writes into a field of a flow's own header; the greatest number that the field holds where it is more."""
 

@@ -51,7 +51,11 @@ class TelemetryWindowParameters:
 
 
 class TelemetryWindowSender(Sender):
-    interests = Interests(acks=AckDetail.EVERY, header=Header("telemetry_t", profile=0x5445, hops="hop_t", hop_count="count"))
+    interests = Interests(
+        acks=AckDetail.EVERY,
+        scheme="telemetry",
+        header=Header("telemetry_t", profile=0x5445, hops="hop_t", hop_count="count"),
+    )
 
     def __init__(self, parameters: TelemetryWindowParameters = TelemetryWindowParameters()) -> None:
         self.parameters = parameters
