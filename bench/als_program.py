@@ -11,12 +11,9 @@ import socket
 import struct
 from pathlib import Path
 
-from fairlane.controller.abc import Abc
 from fairlane.controller.config import Port
 from fairlane.controller.core import port_entries
 from fairlane.controller.protection import limits
-from fairlane.controller.rcp import Rcp
-from fairlane.controller.xcp import Xcp
 from fairlane.native import emit_rtcp
 from fairlane.schemes import registry
 
@@ -30,9 +27,6 @@ PORT = Port(
     OUT_PORT,
     RATE_BPS,
     tuple(scheme.parameters().of_port(_QUEUE_PACKETS) for scheme in registry.SCHEMES.values()),
-    Rcp(),
-    Xcp(),
-    Abc(),
 )
 """With all that the program may be compiled with."""
 RATE_EXTENSIONS = {"rate": bytes.fromhex("52430003") + b"\xff" * 8, "congestion": bytes.fromhex("58430004") + b"\xff" * 8}

@@ -27,13 +27,14 @@ SCHEMES: dict[str, tuple[tuple[str, ...], int, str]] = {
     "als.p4 alone": ((), 0, ""),
     "RED that marks": (("-DRED_ECN",), ECT_0, ""),
     **{
-        scheme.title: (("-DCHOSEN", "-I", str(scheme.folder), "-I", str(P4SRC)), ECT_1 if scheme.parameters.priorities > 1 else ECT_0, "")
+        scheme.title: (
+            ("-DCHOSEN", "-I", str(scheme.folder), "-I", str(P4SRC)),
+            ECT_1 if scheme.parameters.priorities > 1 or scheme.name == "abc" else ECT_0,
+            scheme.header.name if scheme.header else "",
+        )
         for scheme in registry.SCHEMES.values()
         if not scheme.standing
     },
-    "RCP": (("-DRCP",), 0, "rate"),
-    "XCP": (("-DXCP",), 0, "congestion"),
-    "ABC": (("-DABC",), ECT_1, ""),
 }
 """Options of the compiler, ECN codepoint of the frames, and the extension of their RTP header."""
 

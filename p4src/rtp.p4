@@ -13,18 +13,11 @@ header rtp_t {
     bit<32> ssrc;
 }
 
-// Only for lookahead: RTP's fixed header, and what the extension begins with.
-header rtp_start_t {
-    bit<9>  fixed;  // version, padding, extension, csrc_count, marker
-    bit<87> rest;
-    bit<16> profile;
-    bit<16> length;
-}
-
 // RTP version 2 without padding and CSRCs, with an extension, marker 0 or 1.
 const bit<9> RTP_EXTENDED = 0b1001_0000_0;
 
-// The parser's states for it, where data has room for an extension behind the headers of UDP and RTP. DATA_CASES: the headers that schemes know.
+// The parser's states for it. DATA_CASES: by RTP's first bits, profile and words of the extension, and bytes of the datagram that have room for it. Not by
+// lookahead of a header: as p4c compiles that, the packet would be longer by it in egress.
 #define RTP_STATES \
     state parse_data { \
         transition select(hdr.udp.length) { \
@@ -33,8 +26,8 @@ const bit<9> RTP_EXTENDED = 0b1001_0000_0;
         } \
     } \
     state parse_rtp { \
-        rtp_start_t start = packet.lookahead<rtp_start_t>(); \
-        transition select(start.fixed, start.profile, start.length) { \
+        bit<128> start = packet.lookahead<bit<128>>(); \
+        transition select(start[127:119], start[31:16], start[15:0], hdr.udp.length) { \
             DATA_CASES \
             default: accept; \
         } \

@@ -93,7 +93,11 @@ class DataHeader:
         for name, text in (("member", self.member), ("hops", self.hops)):
             if not re.fullmatch(r"[A-Za-z_]\w* [A-Za-z_]\w*", text) and (text or name == "member"):
                 raise ValueError(f"header: {name}: write a P4 type and a name, as in 'rate_t rate', got {text!r}")
-        for name, value, low, high in (("profile", self.profile, 0, 0xFFFF), ("words", self.words, 0, 127), ("most_hops", self.most_hops, 0, 64)):
+        for name, value, low, high in (
+            ("profile", self.profile, 0, 0xFFFF),
+            ("words", self.words, 0, 127),
+            ("most_hops", self.most_hops, 0, 64),
+        ):
             if not low <= value <= high:
                 raise ValueError(f"header: {name}: from {low} to {high}, got {value}")
         if bool(self.hops) != bool(self.most_hops):

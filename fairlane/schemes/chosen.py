@@ -10,6 +10,7 @@ from fairlane.schemes.base import PLACES, Scheme
 
 HEADERS_NAME = "chosen_headers.p4"
 NAME = "chosen.p4"
+UDP_AND_RTP_BYTES = 8 + 12
 MACRO = "CHOSEN"
 """With it, als.p4 includes the files of these names that lie in a folder given with -I, in place of those beside itself."""
 
@@ -46,7 +47,8 @@ def _headers(schemes: Sequence[Scheme], include: Callable[[Scheme, Path], str]) 
         members, states, emits = ["rtp_t rtp;"], ["RTP_STATES"], ["packet.emit(hdr.rtp);"]
     for _, header, name in found:
         members.append(f"{header.member};")
-        cases.append(f"(RTP_EXTENDED &&& 0x1FE, {header.profile:#06x}, {header.words}): parse_{name}_header;")
+        room = UDP_AND_RTP_BYTES + 4 * (1 + header.words)
+        cases.append(f"(RTP_EXTENDED &&& 0x1FE, {header.profile:#06x}, {header.words}, {room}..0xFFFF): parse_{name}_header;")
         extracts = f"packet.extract(hdr.rtp); packet.extract(hdr.{header.name});"
         emits.append(f"packet.emit(hdr.{header.name});")
         if header.hops:

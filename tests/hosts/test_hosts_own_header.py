@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane.hosts.algorithms import ALGORITHMS, carried_of, header_of
-from fairlane.hosts.algorithms.base import AckDetail, Explicit, Fill, Header, Interests
+from fairlane.hosts.algorithms.base import Fill, Header
 from fairlane.hosts.algorithms.own_header import Carried, Field, Layout, layout_of
 
 START = [["profile", 16, False], ["length", 16, False]]
@@ -143,9 +143,8 @@ def test_names_that_python_cannot_have_are_refused() -> None:
 
 
 def test_files_of_before_are_refused_with_the_new_name() -> None:
-    for explicit in (Explicit.RATE, Explicit.FEEDBACK):
-        with pytest.raises(ValueError, match=r"needs header = Header\(\.\.\.\).*Ack\.router_rate_bps .* fields of Ack\.header now"):
-            Interests(acks=AckDetail.EVERY, explicit=explicit)
+    with pytest.raises(ImportError, match=r'Explicit is gone: write Interests\(scheme="rcp"'):
+        exec("from fairlane.hosts.algorithms.base import Explicit")
 
 
 def test_kinds_without_a_header_carry_none() -> None:

@@ -1,4 +1,4 @@
-"""XCP and ABC (p4src/xcp.p4, p4src/abc.p4 and their senders) in virtual time. switch/stf/tests/queues holds the switch's arithmetic."""
+"""XCP and ABC (p4src/schemes/xcp, p4src/schemes/abc and their senders) in virtual time. switch/stf/tests/queues holds the switch's arithmetic."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import pytest
 
 import fairlane
 from fairlane import probes
-from fairlane.controller.abc import Abc
-from fairlane.controller.xcp import Xcp
 from fairlane.fabrics import virtual_fabric
+from fairlane.p4src.schemes.abc.scheme import Abc
+from fairlane.p4src.schemes.xcp.scheme import Xcp
+from fairlane.schemes.base import Parameters
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -58,7 +59,7 @@ def test_abc_follows_a_link_that_varies() -> None:
 
 
 def test_a_switch_that_brakes_stays_out_of_other_flows() -> None:
-    """abc.p4 is compiled in where a flow is of its kind, and TCP's packets are not ECT(1)."""
+    """ABC is compiled in where a flow is of its kind, and TCP's packets are not ECT(1)."""
     run = fairlane.run("dumbbell", ["abc", "tcp-sack"], bottleneck="10mbit", rtt="60ms", duration_s=10.0)
     assert {flow["name"] for flow in run.summary["flows"]} == {"abc", "tcp-sack"}
     assert run.bottleneck["utilisation"] > 0.9
@@ -80,9 +81,14 @@ def test_parameters_outside_their_range(parameters: type, key: str, bad: float) 
         parameters(**{key: bad})
 
 
+def values(parameters: Parameters, rate_bps: float) -> dict[str, int]:
+    (entry,) = parameters.entries(rate_bps)
+    return dict(entry.values)
+
+
 def test_parameters_as_integers() -> None:
-    assert Abc().action_parameters(10_000_000) == {
+    assert values(Abc(), 10_000_000) == {
         "eta_fraction": 64225, "per_delta_us": 32293, "threshold_us": 50_000, "period_us": 5_000, "us_of_a_byte": 0
     }  # fmt: skip
-    assert Abc(told=True).action_parameters(8_000_000)["us_of_a_byte"] == 2**24
-    assert Xcp().action_parameters(10_000_000)["beta_fraction"] == round(0.226 * 2**20)
+    assert values(Abc(told=True), 8_000_000)["us_of_a_byte"] == 2**24
+    assert values(Xcp(), 10_000_000)["beta_fraction"] == round(0.226 * 2**20)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,20 +19,21 @@ from fairlane.hosts.algorithms.rcp import HEADER as RATE
 from fairlane.hosts.algorithms.xcp import HEADER as CONGESTION
 from fairlane.hosts.wire.formats import formats_of
 from fairlane.inputs.located_toml import tomllib
+from fairlane.schemes import registry
 from fairlane.studies import points, read
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
 EXAMPLE = probes.ROOT / "docs/examples/telemetry"
-ALGORITHM = EXAMPLE / "telemetry_window.py"
+NETWORK = EXAMPLE / "telemetry.toml"
 
 REPORTED = '''
-from fairlane.hosts.algorithms.base import Explicit, Interests, Kind, Receiver, SendFeedback, Sender, SetRate, SetTimer
+from fairlane.hosts.algorithms.base import Interests, Kind, Receiver, SendFeedback, Sender, SetRate, SetTimer
 from fairlane.hosts.algorithms.rcp import HEADER, UNLIMITED, RcpParameters
 
 class ReportedSender(Sender):
     """RCP by reports: no packet is acknowledged."""
-    interests = Interests(explicit=Explicit.RATE, header=HEADER)
+    interests = Interests(scheme="rcp", header=HEADER)
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -100,7 +100,7 @@ access = { rate_bps = 1e8 }
 """
 
 SETS = """
-from fairlane.hosts.algorithms.base import AckDetail, Explicit, Fill, Header, Interests, Kind, SetHeader, SetRate
+from fairlane.hosts.algorithms.base import AckDetail, Fill, Header, Interests, Kind, SetHeader, SetRate
 from fairlane.hosts.algorithms.rcp import RcpParameters, RcpReceiver, RcpSender
 
 SEEN = []
@@ -108,7 +108,7 @@ SEEN = []
 class SetsSender(RcpSender):
     interests = Interests(
         acks=AckDetail.EVERY,
-        explicit=Explicit.RATE,
+        scheme="rcp",
         header=Header("rate_t", 0x5243, {"rate_bps": 5, "rtt_us": Fill.SEQUENCE}, returned=("rate_bps", "rtt_us")),
     )
 
@@ -122,24 +122,9 @@ KINDS = (Kind("sets", "for a test", RcpParameters, SetsSender, RcpReceiver),)
 """
 
 
-@pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example's experiment beside its program, made as the page makes it."""
-    folder = tmp_path_factory.mktemp("telemetry")
-    shutil.copytree(probes.source("p4src/als.p4").parent, folder / "telemetry")
-    if shutil.which("patch") is None:
-        pytest.skip("needs patch (apt-get install patch)")
-    done = subprocess.run(
-        ["patch", "-d", "telemetry", "-p1", "-i", str(EXAMPLE / "telemetry.patch")], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0 and "fuzz" not in done.stdout, done.stdout
-    shutil.copy(EXAMPLE / "telemetry.p4", folder / "telemetry")
-    return Path(shutil.copy(EXAMPLE / "telemetry.toml", folder))
-
-
-def test_a_window_follows_what_each_switch_of_the_path_writes(network: Path) -> None:
-    """The long flow crosses both links, so two switches write into its packets, and one into those of the others."""
-    run = fairlane.run(network, algorithms=[ALGORITHM])
+def test_a_window_follows_what_each_switch_of_the_path_writes() -> None:
+    """The long flow crosses both links, so two switches write into its packets, and one into those of the others. The scheme's folder is all that it takes."""
+    run = fairlane.run(NETWORK, schemes=[EXAMPLE])
     assert run.bottleneck["utilisation"] > 0.9 and not run.bottleneck["drops"]
     assert all(flow["lost_packets"] == 0 and flow["goodput_bps"] > 1e6 for flow in run.summary["flows"])
     late = run.links[(run.links.link == "s1->s2") & (run.links.time_s > 5)]
@@ -148,7 +133,7 @@ def test_a_window_follows_what_each_switch_of_the_path_writes(network: Path) -> 
 
 @pytest.mark.root
 @pytest.mark.timeout(180)
-def test_the_same_on_mininet(network: Path, tmp_path: Path) -> None:
+def test_the_same_on_mininet(tmp_path: Path) -> None:
     for reason, holds in (
         ("needs root", probes.is_root()),
         ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
@@ -156,7 +141,7 @@ def test_the_same_on_mininet(network: Path, tmp_path: Path) -> None:
     ):
         if not holds:
             pytest.skip(reason)
-    command = [sys.executable, "-m", "fairlane", "run", str(network), "--algorithm", str(ALGORITHM), "--fabric", "mininet"]
+    command = [sys.executable, "-m", "fairlane", "run", str(NETWORK), "--scheme", str(EXAMPLE), "--fabric", "mininet"]
     command += ["--target", "embedded", "--duration", "8", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     # A busy machine makes the run invalid, which says nothing about headers.
@@ -211,10 +196,17 @@ def test_a_study_has_flows_with_a_header(tmp_path: Path) -> None:
 def test_the_layouts_of_p4_are_the_described_ones() -> None:
     """hosts/wire/formats.toml describes RCP's and XCP's headers for documents and dissectors; the senders take them from P4."""
     formats = formats_of(tomllib.loads((probes.ROOT / "hosts/wire/formats.toml").read_text()))
-    source = probes.source("p4src/als.p4")
-    program, _, said = virtual_fabric.native.compile(source, include=[source.parent], define=["RCP", "XCP"])
-    assert program is not None, said
+    programs = {}
+    for header in (RATE, CONGESTION):
+        scheme = next(one for one in registry.SCHEMES.values() if one.header is not None and one.header.type == header.type)
+        p4src = probes.source("p4src/als.p4").parent
+        programs[header], _, said = virtual_fabric.native.compile(p4src / "als.p4", include=[scheme.folder, p4src], define=["CHOSEN"])
+        assert programs[header] is not None, said
+        assert (scheme.header.profile, scheme.header.words) == (
+            header.profile,
+            layout_of(json.loads(programs[header]), header.type).bits // 32 - 1,
+        )
     for header, form in ((RATE, formats["rate"]), (CONGESTION, formats["congestion"])):
-        layout = layout_of(json.loads(program), header.type)
+        layout = layout_of(json.loads(programs[header]), header.type)
         assert [(f.name, f.bits) for f in layout.fields] == [(f.name, f.bits) for f in form.fields]
         assert [f.value for f in form.fields[:2]] == [header.profile, layout.bits // 32 - 1]

@@ -1,12 +1,12 @@
-"""RCP (p4src/rcp.p4, hosts/algorithms/rcp.py) in virtual time: it converges to C / N. switch/stf/tests/queues holds the switch's arithmetic."""
+"""RCP (p4src/schemes/rcp, hosts/algorithms/rcp.py) in virtual time: it converges to C / N. switch/stf/tests/queues holds the switch's arithmetic."""
 
 from __future__ import annotations
 
 import pytest
 
 import fairlane
-from fairlane.controller.rcp import Rcp
 from fairlane.fabrics import virtual_fabric
+from fairlane.p4src.schemes.rcp.scheme import Rcp
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -44,7 +44,7 @@ def test_a_flow_that_joins_takes_its_share_without_loss() -> None:
 
 def test_parameters_outside_their_range() -> None:
     for key, bad in (("interval_s", 0.0), ("alpha", 5.0), ("beta", 0.0)):
-        with pytest.raises(ValueError, match=f"^{key}: RCP needs"):
+        with pytest.raises(ValueError, match=f"^{key}: from 0"):
             Rcp(**{key: bad})
-    parameters = Rcp().action_parameters(10_000_000)
-    assert parameters["us_of_a_byte"] == round(0.8 * 2**40)
+    (entry,) = Rcp().entries(10_000_000)
+    assert entry.values["us_of_a_byte"] == round(0.8 * 2**40)

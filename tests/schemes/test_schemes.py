@@ -68,21 +68,21 @@ def test_every_folder_is_a_scheme_and_has_its_program() -> None:
     assert folders == set(registry.SCHEMES)
     for scheme in [*registry.SCHEMES.values(), registry.load(AFD)]:
         assert set(scheme.controls) <= set(PLACES) and scheme.parameters.__doc__
-        assert (scheme.folder / chosen.NAME).read_text() == chosen.alone(scheme), f"{scheme.name}/chosen.p4: as `chosen.alone` writes it"
+        for name, text in chosen.alone(scheme).items():
+            assert (scheme.folder / name).read_text() == text, f"{scheme.name}/{name}: as `chosen.alone` writes it"
         text = "".join(path.read_text() for path in scheme.folder.glob("*.p4"))
         for control in scheme.controls.values():
             assert f"control {control.split()[0]}(" in text
 
 
 def test_the_programs_own_choice_is_the_standing_schemes() -> None:
-    lines = (probes.PACKAGE / "p4src" / chosen.NAME).read_text().splitlines()
-    standing = registry.standing()
-    files = [Path("schemes") / scheme.name / scheme.file.name for scheme in standing]
-    wanted = [line for line in chosen.text(standing, files).splitlines() if line.startswith("#")]
-    assert [line for line in lines if line.startswith("#")] == wanted
+    wanted = chosen.texts(registry.standing(), lambda scheme, file: f"schemes/{scheme.name}/{file.name}")
+    for name, text in wanted.items():
+        lines = (probes.PACKAGE / "p4src" / name).read_text().splitlines()
+        assert [line for line in lines if line.startswith("#")] == [line for line in text.splitlines() if line.startswith("#")]
 
 
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", registry.SCHEMES)
 def test_what_a_scheme_fills_and_reads_is_in_its_program(name: str, tmp_path: Path) -> None:
     scheme = registry.SCHEMES[name]
     defines = ("CHOSEN", *(counter.macro for counter in scheme.counters if counter.macro))

@@ -3,6 +3,9 @@
 #include "schemes/red/red.p4"
 #include "afd.p4"
 
+#define OFFERED_CONTROLS
+#define OFFERED
+
 #define ARRIVAL_CONTROLS RedArrival() red; AfdArrival() afd;
 #define ARRIVAL red.apply(hdr, standard_metadata); afd.apply(hdr, standard_metadata);
 
@@ -14,3 +17,6 @@
 
 #define AFTER_CONTROLS RedDeparture() departure;
 #define AFTER departure.apply(hdr, standard_metadata);
+
+#define SENT_CONTROLS
+#define SENT

@@ -159,7 +159,7 @@ fn follow(program: &Arc<Program>, arrivals: &[Nanos], told: bool) -> Outcome {
 
 #[test]
 fn abc_in_p4_follows_its_equations() {
-    let program = compiled(&["ABC"]);
+    let program = compiled(&["abc"]);
     let mut random = Random(2020);
     for (name, arrivals) in loads(&mut random) {
         // The switch's clock counts microseconds.
@@ -176,7 +176,7 @@ fn abc_in_p4_follows_its_equations() {
 
 #[test]
 fn only_accelerate_becomes_brake() {
-    let program = compiled(&["ABC"]);
+    let program = compiled(&["abc"]);
     let mut device = device(&program, Capacity::Unlimited, 1);
     let switch = device.switch_mut().unwrap();
     // eta and 1/delta are 0: no token is ever earned.

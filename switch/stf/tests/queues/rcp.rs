@@ -117,7 +117,7 @@ fn follow(program: &Arc<Program>, arrivals: &[Nanos], random: &mut Random) -> (u
 
 #[test]
 fn rcp_in_p4_follows_its_equation() {
-    let program = compiled(&["RCP"]);
+    let program = compiled(&["rcp"]);
     let mut random = Random(2005);
     for (name, arrivals) in loads(&mut random) {
         // The switch's clock counts microseconds.

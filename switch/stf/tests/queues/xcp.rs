@@ -170,7 +170,7 @@ fn follow(program: &Arc<Program>, arrivals: &[Nanos], random: &mut Random) -> (u
 
 #[test]
 fn xcp_in_p4_follows_its_equations() {
-    let program = compiled(&["XCP"]);
+    let program = compiled(&["xcp"]);
     let mut random = Random(2002);
     for (name, arrivals) in loads(&mut random) {
         // The switch's clock counts microseconds.
