@@ -200,13 +200,13 @@ def test_the_layouts_of_p4_are_the_described_ones() -> None:
     for header in (RATE, CONGESTION):
         scheme = next(one for one in registry.SCHEMES.values() if one.header is not None and one.header.type == header.type)
         p4src = probes.source("p4src/als.p4").parent
-        programs[header], _, said = virtual_fabric.native.compile(p4src / "als.p4", include=[scheme.folder, p4src], define=["CHOSEN"])
-        assert programs[header] is not None, said
+        programs[header.type], _, said = virtual_fabric.native.compile(p4src / "als.p4", include=[scheme.folder, p4src], define=["CHOSEN"])
+        assert programs[header.type] is not None, said
         assert (scheme.header.profile, scheme.header.words) == (
             header.profile,
-            layout_of(json.loads(programs[header]), header.type).bits // 32 - 1,
+            layout_of(json.loads(programs[header.type]), header.type).bits // 32 - 1,
         )
     for header, form in ((RATE, formats["rate"]), (CONGESTION, formats["congestion"])):
-        layout = layout_of(json.loads(programs[header]), header.type)
+        layout = layout_of(json.loads(programs[header.type]), header.type)
         assert [(f.name, f.bits) for f in layout.fields] == [(f.name, f.bits) for f in form.fields]
         assert [f.value for f in form.fields[:2]] == [header.profile, layout.bits // 32 - 1]

@@ -218,7 +218,7 @@ def edited(folder: Path, file: str, before: str, after: str) -> None:
         (lambda folder: (folder / "my-queue.p4").unlink(), "no P4 file my-queue.p4"),
         (lambda folder: edited(folder, "scheme.py", "SCHEME =", "OTHER ="), "describes no scheme. Write SCHEME ="),
         (lambda folder: edited(folder, "scheme.py", '"my-queue"', '"pie"'), "a scheme called 'pie' comes with Fairlane"),
-        (lambda folder: edited(folder, "scheme.py", '"departure"', '"exit"'), "no place 'exit'; there are arrival, copy"),
+        (lambda folder: edited(folder, "scheme.py", '"departure"', '"exit"'), "no place 'exit'; there are offered, arrival, copy"),
         (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"share_bps"'), "column 'share_bps' is one of the controller's own"),
         (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"class"'), "column 'class': use lower-case letters"),
         (
@@ -344,7 +344,7 @@ def test_what_a_record_says_of_an_own_scheme_is_what_it_is(monkeypatch: pytest.M
     said = json.loads(json.dumps(recorded.described([(link.aqm, link.queue_packets), (None, 9)])))
     values = vars(link.aqm)
     registry.SCHEMES.pop("red")
-    recorded.know({**said, "topology": {"links": [{"red": None}, {"red": values}]}})
+    recorded.know({**said, "settings": {"control": {}}, "topology": {"links": [{"red": None}, {"red": values}]}})
     read = registry.SCHEMES["red"].parameters(**values)
     assert read.average(60) == link.average and read.average(61) is None
     assert (read.scheme.counters, read.marks, read.priorities) == (link.aqm.scheme.counters, False, 1)

@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"(<!-- schemes -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def table() -> str:
     """A row for each parameter of each scheme that comes with Fairlane."""
-    rows = ["| `queue` | key | default | range | |", "|---|---|---|---|---|"]
+    rows = ["| scheme | key | default | range | |", "|---|---|---|---|---|"]
     for name, scheme in registry.SCHEMES.items():
         what = (
             [f"drops count as {', '.join(f'`{c.cause}`' for c in scheme.counters if c.cause)}"]
@@ -26,6 +26,7 @@ def table() -> str:
             else []
         )
         what += ["always marks"] if scheme.always_marks else []
+        what += ["at every port, where a flow asks for it"] if scheme.everywhere else []
         for number_, field in enumerate(dataclasses.fields(cast(Any, scheme.parameters))):
             first = not number_
             rows.append(

@@ -1,4 +1,4 @@
-//! ABC in `p4src/abc.p4` against its equations in real numbers (Goyal et al. 2020, equations 1 and 2, algorithm 1), at a 10 Mb/s link. All packets
+//! ABC in `p4src/schemes/abc/abc.p4` against its equations in real numbers (Goyal et al. 2020, equations 1 and 2, algorithm 1), at a 10 Mb/s link. All packets
 //! come as "accelerate".
 //!
 //! The reference knows when packets leave the test's own link, which of them had waited, and what they left behind. After each departure the

@@ -1,4 +1,4 @@
-//! RCP in `p4src/rcp.p4` against its equation in real numbers (Dukkipati et al. 2005, equation 2), at a 10 Mb/s link. Packets have rate headers
+//! RCP in `p4src/schemes/rcp/rcp.p4` against its equation in real numbers (Dukkipati et al. 2005, equation 2), at a 10 Mb/s link. Packets have rate headers
 //! with round trips of 20 to 120 ms.
 //!
 //! After each update the program's R is compared with the equation's, from the R before it and with the delay and the d of the test's own

@@ -1,4 +1,4 @@
-//! XCP in `p4src/xcp.p4` against its equations in real numbers (Katabi, Handley and Rohrs 2002, section 3.5), at a 10 Mb/s link. Packets have
+//! XCP in `p4src/schemes/xcp/xcp.p4` against its equations in real numbers (Katabi, Handley and Rohrs 2002, section 3.5), at a 10 Mb/s link. Packets have
 //! congestion headers with round trips of 20 to 120 ms and 1 to 20 ms between a sender's packets; each tenth knows no round trip; each
 //! fourth has a change from a router before.
 //!
