@@ -1,7 +1,7 @@
 """als.p4 without I/O: nanoseconds of CPU per packet for frames from memory, beside BMv2 fed from a capture file; and the time that
 compiling it takes, beside p4c.
 
-    python bench/packets.py [--packets 200000] [--bmv2-packets 20000] [--rounds 5] [--define FLOW_PROTECTION] [--json FILE]
+    python bench/packets.py [--packets 200000] [--bmv2-packets 20000] [--rounds 5] [--define CONNECTION_SKETCH] [--json FILE]
 
 Both run the same JSON with the controller's entries put in (`als_program.py`). Ours goes through parser, ingress, egress and deparser, with
 what the traffic manager would say of a busy and of an idle link (`switch/pipeline/benches/program.rs`). BMv2 reads the frames with
@@ -234,7 +234,7 @@ def main() -> int:
     parser.add_argument("--bmv2-packets", type=int, default=20_000, help="packets that BMv2 reads (default: 20000)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
     parser.add_argument(
-        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as FLOW_PROTECTION or SOURCE_GUARD"
+        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as CONNECTION_SKETCH"
     )
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()

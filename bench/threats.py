@@ -213,9 +213,10 @@ def cost(rounds: int) -> str:
     with tempfile.TemporaryDirectory(prefix="fairlane-threats-") as name:
         folder = Path(name)
         loaded = {}
-        for title, defines in (("without", ()), ("with", ("SOURCE_GUARD",))):
+        program = Path(__file__).resolve().parent.parent / "p4src" / "als.p4"
+        for title, options in (("without", ((), ())), ("with", (("CHOSEN",), (program.parent / "schemes" / "sources", program.parent)))):
             (folder / title).mkdir()
-            compiled, _ = targets.compiler().compile(Path(__file__).resolve().parent.parent / "p4src" / "als.p4", folder / title, defines)
+            compiled, _ = targets.compiler().compile(program, folder / title, *options)
             loaded[title] = with_entries(compiled, folder / f"{title}.json")
         runner = build_runner()
         write_pcap(folder / "frames.pcap", [data_frame(1000, sender) for sender in range(SENDERS)])

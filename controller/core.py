@@ -54,7 +54,7 @@ DIGEST = "connection_t"
 FILLED = "filled"
 SLOTS = "sketch_epoch"
 _SET_FAIR_RATE = "AlsEgress.fair_rate.set_fair_rate"
-# Where it holds connections to their shares (p4src/protection.p4): packets to one port, and copies.
+# Where it holds connections to their shares (p4src/schemes/protection): packets to one port, and copies.
 _HOLDS = ("AlsIngress.protection.hold", "AlsEgress.protection.hold")
 WITHIN_SHARE = "within_share"
 HELD_BACK = "held_back"

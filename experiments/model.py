@@ -87,8 +87,7 @@ class Control:
     @property
     def defines(self) -> tuple[str, ...]:
         """Macros that the P4 program is compiled with, besides those that the network wants (`Experiment.defines`)."""
-        given = {"CONNECTION_SKETCH": self.counter == "sketch", "FLOW_PROTECTION": self.protection, "SOURCE_GUARD": self.source_guard}
-        return tuple(name for name, wanted in given.items() if wanted)
+        return ("CONNECTION_SKETCH",) if self.counter == "sketch" else ()
 
 
 @dataclass(frozen=True)
@@ -306,9 +305,11 @@ class Experiment:
 
     @property
     def everywhere(self) -> tuple[Parameters, ...]:
-        """The parameters of schemes that flows ask for, which every port has. KeyError: there is no such scheme."""
-        asked = (registry.SCHEMES[name] for name in {scheme_of(flow.kind) for flow in self.flows} - {""})
-        given = {one.scheme.name: one for one in self.settings.control.schemes}
+        """The parameters of schemes that flows ask for, or settings of the control plane, which every port has."""
+        control = self.settings.control
+        names = {scheme_of(flow.kind) for flow in self.flows}
+        asked = (one for name, one in registry.SCHEMES.items() if name in names or (one.asked_by and getattr(control, one.asked_by)))
+        given = {one.scheme.name: one for one in control.schemes}
         return tuple(given.get(scheme.name) or scheme.parameters() for scheme in registry.in_order(asked))
 
     @property

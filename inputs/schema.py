@@ -58,12 +58,15 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
 
 
 def members(value: Any) -> dict[str, Any]:
-    """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there."""
+    """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there, if its dataclass has fields."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(value):
         inner = getattr(value, field.name)
         if TABLES in field.metadata:
-            found |= {key: next((one for one in inner if type(one) is kind), None) for key, kind in field.metadata[TABLES]().items()}
+            for key, kind in field.metadata[TABLES]().items():
+                one = next((one for one in inner if type(one) is kind), None)
+                if one is not None or dataclasses.fields(kind):
+                    found[key] = one
         else:
             found[field.name] = inner
     return found

@@ -13,21 +13,11 @@
 #include "headers.p4"
 #include "parser.p4"
 #include "checksum.p4"
-#ifdef SOURCE_GUARD
-#include "sources.p4"
-#else
-#include "any_source.p4"
-#endif
 #include "forward.p4"
 #ifdef CONNECTION_SKETCH
 #include "connection_sketch.p4"
 #else
 #include "connections.p4"
-#endif
-#ifdef FLOW_PROTECTION
-#include "protection.p4"
-#else
-#include "no_protection.p4"
 #endif
 #ifdef CHOSEN
 #include <chosen.p4>
@@ -38,15 +28,14 @@
 #include "port_counters.p4"
 
 control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    Sources() sources;
+    ENTRY_CONTROLS
     Forward() forward;
     Connections() connections;
-    Protection() protection;
     OFFERED_CONTROLS
     ARRIVAL_CONTROLS
 
     apply {
-        sources.apply(hdr, standard_metadata);
+        ENTRY
         if (standard_metadata.egress_spec != DROP_PORT) {
             forward.apply(hdr, meta, standard_metadata);
         }
@@ -58,8 +47,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             if (standard_metadata.mcast_grp == 0) {
                 // All that wants the link counts, dropped or not.
                 OFFERED
-                protection.apply(hdr, standard_metadata);
-                // A packet that protection has dropped has no output port for a scheme.
+                // A packet that was dropped there has no output port for these.
                 ARRIVAL
             }
         }
@@ -68,7 +56,6 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
 control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     ReplicaConnections() connections;
-    ReplicaProtection() protection;
     AFTER_CONTROLS
     COPY_CONTROLS
     DEPARTURE_CONTROLS
@@ -90,7 +77,6 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 } else {
                     connections.apply(hdr, standard_metadata);
                     COPY
-                    protection.apply(hdr, standard_metadata);
                 }
             }
             DEPARTURE

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 MAX_DELAY_S = 1000.0
 """The longest time that switches and links count with, in seconds."""
 
-PLACES = ("offered", "arrival", "copy", "departure", "after", "sent")
+PLACES = ("entry", "offered", "arrival", "copy", "departure", "after", "sent")
 """Where `als.p4` applies schemes' controls (p4src/schemes/README.md), in the order in which a packet meets them."""
-INGRESS_PLACES = ("offered", "arrival")
+INGRESS_PLACES = ("entry", "offered", "arrival")
 INGRESS, EGRESS = "AlsIngress", "AlsEgress"
 """The controls of als.p4 that tables and counters are named after."""
 
@@ -229,8 +229,8 @@ class Scheme:
     the full names of its tables and counters. settings: the class of `Parameters.of_port`. needs: schemes that a program of a user's own, which
     chooses by macros, must choose as well. order: its place in lists, before names. standing: whether every program has it, and every record its
     columns; of_every_port: of a standing scheme, entries of each port at a rate (bit/s), whether its link has the scheme or not.
-    everywhere: it is no queue management of a link, but at every port, where a flow's algorithm asks for it (`Interests.scheme`); its parameters are
-    under its name in the table [control]. header: what it reads and writes in data packets.
+    everywhere: it is no queue management of a link, but at every port, where a flow's algorithm asks for it (`Interests.scheme`), or the key `asked_by` of
+    the table [control] is true; its parameters are under its name in that table. macro_name: the macro by which programs of before choose it; "": as `macro` says. header: what it reads and writes in data packets.
     queue_register: of a standing scheme, the register with each port's waiting packets, which is read of switches that do not report them.
     """
 
@@ -244,6 +244,8 @@ class Scheme:
     order: int = 100
     standing: bool = False
     everywhere: bool = False
+    asked_by: str = ""
+    macro_name: str = ""
     header: DataHeader | None = None
     queue_register: str = ""
     of_every_port: Callable[[float], Iterable[Entry]] = lambda rate_bps: ()
@@ -292,7 +294,7 @@ class Scheme:
     @property
     def macro(self) -> str:
         """The macro by which a program of a user's own may choose it."""
-        return self.name.upper().replace("-", "_")
+        return self.macro_name or self.name.upper().replace("-", "_")
 
     @property
     def keys(self) -> list[str]:

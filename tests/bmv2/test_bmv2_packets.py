@@ -18,9 +18,18 @@ from tools.bmv2.runtime import port_map
 ROOT = probes.ROOT
 # simple_switch runs v1model alone.
 TESTS = [(t.with_suffix(".p4"), t) for t in sorted((ROOT / "tests/p4").glob("*/*.stf")) if not t.stem.startswith("psa_")]
-TESTS += [(ROOT / "p4src/als.p4", t) for t in sorted((ROOT / "tests/p4src").glob("*.stf"))]
+TESTS += [(ROOT / "p4src/als.p4", t) for t in sorted([*(ROOT / "tests/p4src").glob("*.stf"), *(ROOT / "p4src/schemes").glob("*/*.stf")])]
 # Tests of a program built otherwise than by default.
-DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"], "protection": ["-D", "FLOW_PROTECTION"], "sources": ["-D", "SOURCE_GUARD"]}
+DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"]}
+
+
+def options(test: Path) -> list[str]:
+    """Of the compiler, for a test's program."""
+    if test.parent.parent.name == "schemes":
+        return ["-D", "CHOSEN", "-I", str(test.parent), "-I", str(ROOT / "p4src")]
+    return DEFINED.get(test.stem, [])
+
+
 # BMv2 counts a prefix from the top of whole bytes: of a key of 12 bits, the first four are padding, so that prefixes up to 4 match everything.
 NOT_ON_BMV2 = {"lpm_unaligned"}
 ABSENT = process.why_absent()
@@ -39,7 +48,7 @@ def test_on_bmv2(source: Path, test: Path, tmp_path: Path) -> None:
     if compiler is None:
         pytest.skip("fairlane-compile is not built: run `make build`")
     json = tmp_path / "program.json"
-    subprocess.run([compiler, *DEFINED.get(test.stem, []), "-o", json, source], check=True, timeout=60)
+    subprocess.run([compiler, *options(test), "-o", json, source], check=True, timeout=60)
     with process.Bmv2(json) as switch:
         outcome = stf.play(switch, Program.load(json), test.read_text(encoding="utf-8"))
     assert not outcome.differences, "\n".join(outcome.differences)

@@ -21,7 +21,7 @@ def p4info(tmp_path_factory) -> P4Info:
 @pytest.fixture(scope="session")
 def protecting(tmp_path_factory) -> P4Info:
     """With flow protection."""
-    return compiled(tmp_path_factory, "FLOW_PROTECTION")
+    return compiled(tmp_path_factory, schemes=["protection"])
 
 
 def compiled(tmp_path_factory, *defines: str, schemes: Collection[str] = ()) -> P4Info:

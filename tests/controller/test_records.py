@@ -20,7 +20,7 @@ COLUMNS = [f.name for f in dataclasses.fields(EVERYTHING)]
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory) -> P4Info:
     """With each queue and flow protection."""
-    return compiled(tmp_path_factory, "FLOW_PROTECTION", "RED_ECN", schemes=registry.names())
+    return compiled(tmp_path_factory, "RED_ECN", schemes=[*registry.names(), "protection"])
 
 
 def record_after(p4info: P4Info, first: int, second: int) -> dict:

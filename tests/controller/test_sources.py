@@ -1,4 +1,4 @@
-"""The table of sources (p4src/sources.p4): what the controller writes, and what a forger gets in virtual time."""
+"""The table of sources (p4src/schemes/sources): what the controller writes, and what a forger gets in virtual time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from fairlane.controller.config import Config, Port, Source, Switch
 from fairlane.controller.core import SwitchControl
 from fairlane.controller.p4info import P4Info
+from tests.controller.conftest import compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 SWITCH = Switch("s1", 1, "127.0.0.1:9559", (Port(1, 10**7), Port(2, 10**7)), sources=(Source("10.0.1.1", 1), Source("10.0.2.1", 2)))
@@ -18,14 +19,7 @@ SWITCH = Switch("s1", 1, "127.0.0.1:9559", (Port(1, 10**7), Port(2, 10**7)), sou
 
 @pytest.fixture(scope="module")
 def guarding(tmp_path_factory: pytest.TempPathFactory) -> P4Info:
-    return conftest_compiled(tmp_path_factory, "SOURCE_GUARD")
-
-
-def conftest_compiled(factory: pytest.TempPathFactory, *defines: str) -> P4Info:
-    from fairlane.fabrics import targets
-
-    _, info = targets.compiler().compile(ROOT / "p4src" / "als.p4", factory.mktemp("guarding"), defines)
-    return P4Info.read(info)
+    return compiled(tmp_path_factory, schemes=["sources"])
 
 
 def test_each_source_is_believed_at_its_ports(guarding: P4Info) -> None:

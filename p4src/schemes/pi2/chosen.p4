@@ -3,6 +3,9 @@
 #include "schemes/red/red.p4"
 #include "pi2.p4"
 
+#define ENTRY_CONTROLS
+#define ENTRY
+
 #define OFFERED_CONTROLS
 #define OFFERED
 

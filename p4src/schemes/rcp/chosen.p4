@@ -3,6 +3,9 @@
 #include "schemes/red/red.p4"
 #include "rcp.p4"
 
+#define ENTRY_CONTROLS
+#define ENTRY
+
 #define OFFERED_CONTROLS RcpArrival() rcp;
 #define OFFERED rcp.apply(hdr, standard_metadata);
 

@@ -2,6 +2,9 @@
 
 #include "red.p4"
 
+#define ENTRY_CONTROLS
+#define ENTRY
+
 #define OFFERED_CONTROLS
 #define OFFERED
 

@@ -3,6 +3,9 @@
 #include "schemes/red/red.p4"
 #include "xcp.p4"
 
+#define ENTRY_CONTROLS
+#define ENTRY
+
 #define OFFERED_CONTROLS XcpArrival() xcp;
 #define OFFERED xcp.apply(hdr, standard_metadata);
 

@@ -59,9 +59,15 @@ fn every_program_passes_its_packet_test() {
 
 /// The packet tests of als.p4, compiled with these macros, that are not passed.
 fn als(define: &[&str], tests: &[&str]) -> Vec<String> {
+    with(define, None, tests)
+}
+
+/// The same with the choice of schemes in a folder.
+fn with(define: &[&str], chosen: Option<&Path>, tests: &[&str]) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let define = define.iter().map(|name| (*name).to_owned()).collect();
-    let options = fairlane_compiler::Options { define, ..fairlane_compiler::Options::default() };
+    let include = chosen.map_or_else(Vec::new, |folder| vec![folder.to_owned(), root.join("p4src")]);
+    let options = fairlane_compiler::Options { define, include, ..fairlane_compiler::Options::default() };
     let outcome = fairlane_compiler::compile(&root.join("p4src/als.p4"), &options);
     let json = outcome.json.unwrap_or_else(|| panic!("{}", outcome.rendered));
     let program = Arc::new(Program::from_json(&json.to_string()).unwrap_or_else(|e| panic!("{e}")));
@@ -87,14 +93,21 @@ fn als_with_the_sketch_passes_them_too() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The packet test of a scheme that is at every port, and others of the program with it.
+fn everywhere(scheme: &str, others: &[&str]) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4src/schemes").join(scheme);
+    let own = format!("../../p4src/schemes/{scheme}/{scheme}");
+    with(&["CHOSEN"], Some(&folder), &[others, &[own.as_str()]].concat())
+}
+
 #[test]
 fn als_with_sources_believes_them_at_their_ports() {
-    let failures = als(&["SOURCE_GUARD"], &["sources"]);
+    let failures = everywhere("sources", &[]);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]
 fn als_with_protection_passes_them_too() {
-    let failures = als(&["FLOW_PROTECTION"], &["rewriting", "forwarding", "multicast", "protection"]);
+    let failures = everywhere("protection", &["rewriting", "forwarding", "multicast"]);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -1,5 +1,5 @@
 // Limits a connection that sends too much to its share of the output port: the flow protection that [ALS sec 5] asks of
-// routers. Included where FLOW_PROTECTION is defined.
+// routers.
 //
 //   (source, destination, port) --mix--> one cell in each of two rows; each cell has two buckets
 //   over the allowance in both rows  --> found, until its share bucket runs empty

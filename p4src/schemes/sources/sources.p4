@@ -1,5 +1,5 @@
 // Believes a source address only at the ports where packets from its host come in; drops all others before they are counted, before IGMP
-// reaches the controller, and before any table of the forwarding. Included where SOURCE_GUARD is defined.
+// reaches the controller, and before any table of the forwarding.
 //
 //   (source address, ingress port) --source_at--> believe | disbelieve: dropped, and counted by ingress port
 //

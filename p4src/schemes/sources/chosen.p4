@@ -1,0 +1,25 @@
+// The schemes of this program, in the order in which each place applies them.
+
+#include "schemes/red/red.p4"
+#include "sources.p4"
+
+#define ENTRY_CONTROLS Sources() sources;
+#define ENTRY sources.apply(hdr, standard_metadata);
+
+#define OFFERED_CONTROLS
+#define OFFERED
+
+#define ARRIVAL_CONTROLS RedArrival() red;
+#define ARRIVAL red.apply(hdr, standard_metadata);
+
+#define COPY_CONTROLS RedReplica() replica;
+#define COPY replica.apply(hdr, standard_metadata);
+
+#define DEPARTURE_CONTROLS
+#define DEPARTURE
+
+#define AFTER_CONTROLS RedDeparture() departure;
+#define AFTER departure.apply(hdr, standard_metadata);
+
+#define SENT_CONTROLS
+#define SENT
