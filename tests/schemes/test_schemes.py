@@ -218,7 +218,7 @@ def edited(folder: Path, file: str, before: str, after: str) -> None:
         (lambda folder: (folder / "my-queue.p4").unlink(), "no P4 file my-queue.p4"),
         (lambda folder: edited(folder, "scheme.py", "SCHEME =", "OTHER ="), "describes no scheme. Write SCHEME ="),
         (lambda folder: edited(folder, "scheme.py", '"my-queue"', '"pie"'), "a scheme called 'pie' comes with Fairlane"),
-        (lambda folder: edited(folder, "scheme.py", '"departure"', '"exit"'), "no place 'exit'; there are offered, arrival, copy"),
+        (lambda folder: edited(folder, "scheme.py", '"departure"', '"exit"'), "no place 'exit'; there are entry, offered"),
         (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"share_bps"'), "column 'share_bps' is one of the controller's own"),
         (lambda folder: edited(folder, "scheme.py", '"aqm_drops"', '"class"'), "column 'class': use lower-case letters"),
         (
@@ -275,7 +275,7 @@ def test_names_that_cannot_be_are_refused(tmp_path: Path, name: str, said: str) 
 @needs_module
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("none", "SyntaxError"), ("counter", "TypeError"), ("table", "keyword `table`"), ("protection", "`protection` is already declared")],
+    [("none", "SyntaxError"), ("counter", "TypeError"), ("table", "keyword `table`"), ("connections", "`connections` is already declared")],
 )
 def test_a_name_whose_words_are_taken_is_refused_and_leaves_nothing(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(Refusal, match=f"'{name}' cannot be a scheme: a name that is made of it has another meaning") as refused:
