@@ -33,7 +33,20 @@ def compiled(tmp_path_factory, *defines: str, schemes: Collection[str] = ()) -> 
     info = folder / "als.p4info.txtpb"
     chosen.write(registry.in_order((*registry.standing(), *(registry.SCHEMES[name] for name in schemes))), ALS, folder)
     subprocess.run(
-        [compiler, "-DCHOSEN", "-I", folder, *(f"-D{name}" for name in defines), "-o", folder / "als.json", "--p4runtime-files", info, ALS],
+        [
+            compiler,
+            "-DCHOSEN",
+            "-I",
+            folder,
+            "-I",
+            ALS.parent,
+            *(f"-D{name}" for name in defines),
+            "-o",
+            folder / "als.json",
+            "--p4runtime-files",
+            info,
+            ALS,
+        ],
         check=True,
         timeout=60,
     )
