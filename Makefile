@@ -47,6 +47,7 @@ build:
 	@scripts/debian-packages build
 	@$(MAKE) --no-print-directory --jobs=3 packages programs
 	@scripts/link-mininet
+	@.venv/bin/python -m fairlane.labs.skeletons
 
 packages:
 	@scripts/debian-packages run
