@@ -31,7 +31,7 @@ export class Curves {
   clear() {
     this.#points = [];
     this.#show(false);
-    this.#plots.forEach((plot) => plot.destroy());
+    for (const plot of this.#plots) plot.destroy();
     this.#plots = [];
   }
 

@@ -8,7 +8,7 @@ import { setDiagnostics } from "@codemirror/lint";
 import { StateEffect, StateField } from "@codemirror/state";
 import { oneDark } from "@codemirror/theme-one-dark";
 import { Decoration, WidgetType } from "@codemirror/view";
-import { EditorView, basicSetup } from "codemirror";
+import { basicSetup, EditorView } from "codemirror";
 
 const words = (text) => Object.fromEntries(text.split(" ").map((word) => [word, true]));
 const p4 = clike({

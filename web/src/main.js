@@ -179,7 +179,13 @@ async function grade() {
     say(`Check ${index + 1} of ${lab.checks.length}: ${check.title}`);
     const request = JSON.stringify({ ...grading, index, before, looped });
     let late = false;
-    const clock = setTimeout(() => ((late = true), engine.restart()), 1000 * (check.limit_s + GRACE_S));
+    const clock = setTimeout(
+      () => {
+        late = true;
+        engine.restart();
+      },
+      1000 * (check.limit_s + GRACE_S),
+    );
     let found;
     try {
       found = await engine.ask("graded", request);

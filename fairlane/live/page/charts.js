@@ -259,8 +259,9 @@ function rateLines() {
     const kind = store.hello.kinds[flow.kind];
     const leads = view.highlighted ? flow.name === view.highlighted : !seen.has(flow.kind);
     seen.add(flow.kind);
+    store.rates[i] ??= [];
     return {
-      values: (store.rates[i] ??= []),
+      values: store.rates[i],
       factor: MEGA,
       colour: colour(kind.colour),
       dash: dash(kind.line),

@@ -22,7 +22,8 @@ export async function saveFigure() {
     }
     let y = gap + line / 2;
     say(pen, `${store.hello.id}: ${store.hello.title}`, gap, y, ratio, "ink", true);
-    say(pen, `seed ${store.hello.seed}${store.changes.length ? ", changed by hand while it ran" : ""}`, gap, (y += line), ratio, "quiet");
+    y += line;
+    say(pen, `seed ${store.hello.seed}${store.changes.length ? ", changed by hand while it ran" : ""}`, gap, y, ratio, "quiet");
     y = legend(pen, "legend", gap, y + line, width - 2 * gap, ratio);
     pen.drawImage(rates, gap, y);
     y += rates.height + 1.5 * line;

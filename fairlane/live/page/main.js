@@ -287,7 +287,7 @@ function summary() {
       `queue ${port.queue == null ? "unknown" : Math.round(port.queue)} packets`,
       `link load ${Math.round(100 * (port.load ?? 0))} percent`,
     );
-  return parts.join(". ") + ".";
+  return `${parts.join(". ")}.`;
 }
 
 function speak(text) {
@@ -331,7 +331,6 @@ function show(at) {
   dirty = false;
   due = Math.max(at, due + FRAME_MS);
   const begun = performance.now();
-  const before = view.now;
   const samples = store.times.length;
   view.runs = runs;
   view.glides = glides;

@@ -88,7 +88,10 @@ export class Strip {
     const first = Math.min(end - 1, ...this.starts.map((start) => start.index));
     const across = new Float64Array(end - first);
     const columns = new Int32Array(end - first);
-    for (let i = first; i < end; i++) columns[i - first] = Math.floor((across[i - first] = times[i] * perSecond));
+    for (let i = first; i < end; i++) {
+      across[i - first] = times[i] * perSecond;
+      columns[i - first] = Math.floor(across[i - first]);
+    }
     pen.save();
     pen.clearRect(from - this.origin, 0, right - from, height);
     pen.beginPath();

@@ -116,7 +116,9 @@ export function drawPorts() {
       String(port.connections ?? "–"),
       megabits(port.fair_rate),
       drops || "none",
-    ].forEach((text, k) => put(row.cells[k], text));
+    ].forEach((text, k) => {
+      put(row.cells[k], text);
+    });
   });
 }
 
