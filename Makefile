@@ -31,6 +31,7 @@ EXPERIMENT ?= als-3
 ARGS ?=
 comma := ,
 P4C ?=
+NODE := web/node_modules/.package-lock.json
 
 .PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
 
@@ -47,6 +48,7 @@ build:
 	@scripts/debian-packages build
 	@$(MAKE) --no-print-directory --jobs=3 packages programs
 	@scripts/link-mininet
+	@.venv/bin/python -m fairlane.labs.skeletons
 
 packages:
 	@scripts/debian-packages run
@@ -66,7 +68,12 @@ test: build
 	@scripts/environment --shell
 	scripts/test
 
-lint: setup
+# npm writes this file when all packages are there.
+$(NODE): web/package-lock.json
+	@scripts/debian-packages npm
+	cd web && npm ci --silent --no-audit --no-fund
+
+lint: setup $(NODE)
 	@scripts/debian-packages lint
 	@scripts/environment test lint
 	scripts/lint $(ARGS)
@@ -134,7 +141,7 @@ page: web
 	.venv/bin/python -m tools.release page
 
 sbom: setup
-	@scripts/debian-packages web
+	@scripts/debian-packages npm web
 	@scripts/environment release
 	.venv/bin/python -m tools.release sbom
 
@@ -150,15 +157,13 @@ release:
 	$(MAKE) sdist page sbom
 	$(MAKE) release-check
 
-web: build
+web: build $(NODE)
 	@scripts/debian-packages web
-	cd web && npm ci --silent --no-audit --no-fund
 	native=$$(scripts/web) && .venv/bin/python -m tools.web --native "$$native"
 	$(if $(SERVE),.venv/bin/python -m http.server --directory build/web --bind 127.0.0.1 8001)
 
-web-fuzz: build
+web-fuzz: build $(NODE)
 	@scripts/debian-packages web
-	cd web && npm ci --silent --no-audit --no-fund
 	native=$$(scripts/web --features fuzz) && .venv/bin/python -m tools.web.fuzz --native "$$native" --changes $(or $(CHANGES),12)
 
 shell: build

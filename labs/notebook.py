@@ -26,12 +26,12 @@ ANSWER_VARIABLE = "FAIRLANE_LAB_ANSWER"
 
 
 class Lab:
-    """The lab of a number such as "04", with its folder, or in tests another one with the same files."""
+    """The lab of a number such as "04". answer: the folder of the student's files, which is the notebook's own, or in tests another."""
 
     def __init__(self, number: str) -> None:
         self.number = number
         self.folder = probes.PACKAGE.joinpath("labs", number).resolve()
-        self.answer = Path(os.environ.get(ANSWER_VARIABLE, self.folder))
+        self.answer = Path(os.environ.get(ANSWER_VARIABLE, "")).resolve()
         _show_figures()
 
     def __truediv__(self, name: str) -> Path:

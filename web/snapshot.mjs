@@ -9,7 +9,10 @@ import { install } from "./src/install.js";
 // What is left of the arguments would be in the memory.
 const [packages, bridge, out] = process.argv.splice(1).slice(1);
 // Without node's print of the line of Pyodide, which has a million characters.
-process.on("uncaughtException", (error) => (console.error(String(error.message ?? error)), process.exit(1)));
+process.on("uncaughtException", (error) => {
+  console.error(String(error.message ?? error));
+  process.exit(1);
+});
 const python = await loadPyodide({ _makeSnapshot: true });
 install(python, readFileSync(packages), readFileSync(bridge));
 // The standard library's modules that graders and students' files import, too: each is compiled from its source otherwise.

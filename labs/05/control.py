@@ -19,7 +19,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Literal
 from unittest import mock
 
-from fairlane import api, probes
+from fairlane import api
 from fairlane.controller import core, sketch
 
 FOLDER = Path(__file__).resolve().parent

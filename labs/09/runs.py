@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fairlane import probes
 from fairlane.arrays import np
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric

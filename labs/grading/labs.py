@@ -3,8 +3,8 @@
     labs/04/README.md          the task, one page
     labs/04/lab.toml           title, files that a student changes, typical wrong answers
     labs/04/grade.py           CHECKS, in order
-    labs/04/als_feedback.p4    the skeleton, which the student changes
-    labs/04/solution/          the same files, solved
+    labs/04/solution/          the files that a student changes, solved; skeletons are made from them (fairlane.labs.skeletons)
+    labs/04/fair_rate.p4       such a skeleton, which the student changes; git does not know it
 
 A wrong answer is the solution with something in it replaced, so that each shows one mistake:
 
@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import importlib
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.inputs import located_toml, schema
+from fairlane.labs import skeletons
 from fairlane.labs.grading.checks import Check
 
 FOLDER = Path(__file__).resolve().parent.parent
@@ -84,16 +83,8 @@ def load(number: str) -> Lab:
 
 
 def skeleton(lab: Lab, folder: Path) -> Path:
-    """The files as they are handed out, copied into `folder`: from the last commit where there is one, since the student changes them in place."""
-    for name in lab.settings.files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        path = f"labs/{lab.number}/{name}"
-        committed = None
-        if probes.in_checkout():
-            done = subprocess.run(["git", "-C", str(probes.ROOT), "show", f"HEAD:{path}"], capture_output=True, check=False)
-            committed = done.stdout if done.returncode == 0 else None
-        (folder / name).write_bytes((lab.folder / name).read_bytes() if committed is None else committed)
-    return folder
+    """The files as they are handed out, written into `folder`."""
+    return _write(folder, {name: skeletons.read(lab.folder / "solution" / name).skeleton for name in lab.settings.files})
 
 
 def copy(folder: Path) -> None:
@@ -102,15 +93,20 @@ def copy(folder: Path) -> None:
         raise Refusal(f"{folder}: exists already, and is not overwritten. Give another folder, or remove it.")
     for number in numbers():
         shutil.copytree(FOLDER / number, folder / number, ignore=shutil.ignore_patterns("solution", "grade.py", "lab.toml", "__pycache__"))
+        skeleton(load(number), folder / number)
     for name in ("README.md", "course.md", "lab.mk"):
         shutil.copyfile(FOLDER / name, folder / name)
 
 
 def solution(lab: Lab, folder: Path) -> Path:
-    """The solved files, copied into `folder`."""
-    for name in lab.settings.files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(lab.folder / "solution" / name, folder / name)
+    """The solved files, written into `folder` without marks."""
+    return _write(folder, {name: skeletons.read(lab.folder / "solution" / name).solution for name in lab.settings.files})
+
+
+def _write(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
     return folder
 
 

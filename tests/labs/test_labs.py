@@ -57,7 +57,7 @@ def test_a_lab_is_whole(lab: labs.Lab, tmp_path: Path) -> None:
     assert len(page.splitlines()) <= 80, "one page"
     for name in lab.settings.files:
         assert "TODO" in (labs.skeleton(lab, tmp_path) / name).read_text()
-        assert "TODO" not in (lab.folder / "solution" / name).read_text()
+        assert "TODO" not in (labs.solution(lab, tmp_path) / name).read_text()
 
 
 PRIMER = Path(probes.ROOT, "labs", "01", "primer.md")

@@ -134,4 +134,4 @@ def test_the_tools_for_rust_are_those_of_the_installed_rust(tmp_path: Path) -> N
 def test_an_unknown_group_is_refused(tmp_path: Path) -> None:
     done = subprocess.run([probes.ROOT / "scripts" / "debian-packages", "tests"], text=True, capture_output=True, env=os.environ)
     assert done.returncode == 2
-    assert "unknown group 'tests' (build, run, film, test, web, lint)" in done.stderr
+    assert "unknown group 'tests' (build, run, film, test, npm, web, lint)" in done.stderr

@@ -31,7 +31,7 @@ export class Curves {
   clear() {
     this.#points = [];
     this.#show(false);
-    this.#plots.forEach((plot) => plot.destroy());
+    for (const plot of this.#plots) plot.destroy();
     this.#plots = [];
   }
 
@@ -51,10 +51,21 @@ export class Curves {
     const names = Object.keys(this.#points[0].rates_bps);
     const ink = () => getComputedStyle(document.body).color;
     const grid = { stroke: "#8884" };
-    const axes = [{ label: "seconds", size: 32, labelSize: 18, labelFont: "13px system-ui" }, { size: 48 }].map((axis) => ({ ...axis, stroke: ink, grid, ticks: grid }));
+    const axes = [{ label: "seconds", size: 32, labelSize: 18, labelFont: "13px system-ui" }, { size: 48 }].map((axis) => ({
+      ...axis,
+      stroke: ink,
+      grid,
+      ticks: grid,
+    }));
     const common = { width: this.#rates.clientWidth, axes, scales: { x: { time: false } }, cursor: { drag: { x: false, y: false } } };
     const x = { label: "s", value: short(1) };
-    const lines = names.map((label, i) => ({ label, stroke: COLOURS[i % COLOURS.length], width: 1.5, value: short(2), points: { show: false } }));
+    const lines = names.map((label, i) => ({
+      label,
+      stroke: COLOURS[i % COLOURS.length],
+      width: 1.5,
+      value: short(2),
+      points: { show: false },
+    }));
     const fair = { label: "fair rate", stroke: ink, dash: [6, 4], value: short(2), points: { show: false } };
     const packets = { label: "packets", stroke: COLOURS[0], value: short(0), points: { show: false } };
     this.#plots = [
@@ -66,16 +77,20 @@ export class Curves {
   #draw() {
     if (this.#waiting) return;
     this.#waiting = true;
-    setTimeout(() => requestAnimationFrame(() => {
-      this.#waiting = false;
-      const points = this.#points;
-      if (points.length === 0) return;
-      if (this.#plots.length === 0) this.#make();
-      const x = points.map((point) => point.at_s);
-      const flows = Object.keys(points[0].rates_bps).map((name) => points.map((point) => mega(point.rates_bps[name])));
-      this.#plots[0].setData([x, ...flows, points.map((point) => mega(point.fair_rate_bps))]);
-      this.#plots[1].setData([x, points.map((point) => point.queue_packets)]);
-      performance.mark("fairlane-drawn");
-    }), BETWEEN_MS);
+    setTimeout(
+      () =>
+        requestAnimationFrame(() => {
+          this.#waiting = false;
+          const points = this.#points;
+          if (points.length === 0) return;
+          if (this.#plots.length === 0) this.#make();
+          const x = points.map((point) => point.at_s);
+          const flows = Object.keys(points[0].rates_bps).map((name) => points.map((point) => mega(point.rates_bps[name])));
+          this.#plots[0].setData([x, ...flows, points.map((point) => mega(point.fair_rate_bps))]);
+          this.#plots[1].setData([x, points.map((point) => point.queue_packets)]);
+          performance.mark("fairlane-drawn");
+        }),
+      BETWEEN_MS,
+    );
   }
 }

@@ -8,7 +8,7 @@ import { setDiagnostics } from "@codemirror/lint";
 import { StateEffect, StateField } from "@codemirror/state";
 import { oneDark } from "@codemirror/theme-one-dark";
 import { Decoration, WidgetType } from "@codemirror/view";
-import { EditorView, basicSetup } from "codemirror";
+import { basicSetup, EditorView } from "codemirror";
 
 const words = (text) => Object.fromEntries(text.split(" ").map((word) => [word, true]));
 const p4 = clike({
@@ -56,7 +56,8 @@ class Message extends WidgetType {
 const errors = StateEffect.define();
 const below = StateField.define({
   create: () => Decoration.none,
-  update: (shown, change) => change.effects.reduce((found, effect) => (effect.is(errors) ? effect.value : found), shown.map(change.changes)),
+  update: (shown, change) =>
+    change.effects.reduce((found, effect) => (effect.is(errors) ? effect.value : found), shown.map(change.changes)),
   provide: (field) => EditorView.decorations.from(field),
 });
 
@@ -66,7 +67,11 @@ function compiled(lines, name, doc) {
     const place = line.match(/([^\s/:()]+\.p4):(\d+)(?::(\d+))?: (\w+)/);
     if (!place || place[1] !== name) return [];
     const where = doc.line(Math.min(Number(place[2]), doc.lines));
-    const carets = lines.slice(index + 1, index + 4).join("\n").match(/\^+/)?.[0].length ?? 0;
+    const carets =
+      lines
+        .slice(index + 1, index + 4)
+        .join("\n")
+        .match(/\^+/)?.[0].length ?? 0;
     const from = carets && place[3] ? Math.min(where.from + Number(place[3]) - 1, where.to) : where.from;
     const to = carets ? Math.min(from + carets, where.to) : where.to;
     return { from, to, severity: place[4] === "warning" ? "warning" : "error", message: line.slice(line.indexOf(place[4])) };
@@ -171,7 +176,14 @@ export class Editor {
       this.#changed(this.open, this.#files[this.open].text);
     });
     const language = LANGUAGES[name.split(".").pop()];
-    const extensions = [basicSetup, below, edited, ...(language ? [language] : []), ...(language === stf ? [EditorView.lineWrapping] : []), ...(dark.matches ? [paper, oneDark] : [])];
+    const extensions = [
+      basicSetup,
+      below,
+      edited,
+      ...(language ? [language] : []),
+      ...(language === stf ? [EditorView.lineWrapping] : []),
+      ...(dark.matches ? [paper, oneDark] : []),
+    ];
     this.#view = new EditorView({ doc: this.#files[name].text, extensions, parent: this.#parent });
     this.#view.contentDOM.setAttribute("aria-label", name);
     this.open = name;

@@ -110,7 +110,10 @@ function go() {
     at("place").value = `experiment=${shown.name}`;
     document.title = `${shown.name}: ${shown.title}`;
     const programs = shown.name === "my-rate" ? [OWN] : BESIDE;
-    const own = { [shown.file ?? `${shown.name}.toml`]: shown.text, ...Object.fromEntries(programs.map((file) => [file, content.files[file]])) };
+    const own = {
+      [shown.file ?? `${shown.name}.toml`]: shown.text,
+      ...Object.fromEntries(programs.map((file) => [file, content.files[file]])),
+    };
     curves.clear();
     editor.fill(kind === "try" ? "" : at("place").value, own);
     at("seconds").value = shown.duration_s;
@@ -176,7 +179,13 @@ async function grade() {
     say(`Check ${index + 1} of ${lab.checks.length}: ${check.title}`);
     const request = JSON.stringify({ ...grading, index, before, looped });
     let late = false;
-    const clock = setTimeout(() => ((late = true), engine.restart()), 1000 * (check.limit_s + GRACE_S));
+    const clock = setTimeout(
+      () => {
+        late = true;
+        engine.restart();
+      },
+      1000 * (check.limit_s + GRACE_S),
+    );
     let found;
     try {
       found = await engine.ask("graded", request);
@@ -252,7 +261,7 @@ at("files").onclick = () => {
   const chosen = lab || OTHERS.includes(shown.name) ? editor.texts() : editor.changed();
   const paths = Object.entries(chosen).map(([name, text]) => [`${folder(name)}/${name}`, strToU8(text)]);
   if (paths.length === 0) return say("No file is changed: there is nothing to export.");
-  save(zipSync(Object.fromEntries(paths)), `fairlane-${(lab ? `lab-${lab.number}` : shown.name)}.zip`);
+  save(zipSync(Object.fromEntries(paths)), `fairlane-${lab ? `lab-${lab.number}` : shown.name}.zip`);
   const own = paths.filter(([path]) => path.endsWith(".py")).map(([path]) => ` --algorithm ${path}`);
   const command = lab ? `make -C labs/${lab.number} check` : `.venv/bin/fairlane run experiments/${shown.name}.toml${own.join("")}`;
   say(shown?.file?.endsWith(".p4") ? "Unpack it over a checkout." : `Unpack it over a checkout, and there: ${command}`);
@@ -283,12 +292,16 @@ at("more").append(new Option("", ""), ...Object.keys(content.files).map((name) =
 at("place").onchange = () => (location.hash = at("place").value);
 at("experiment").onchange = () => (at("seconds").value = EXPERIMENTS[at("experiment").value].duration_s);
 addEventListener("hashchange", go);
-addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-  event.preventDefault();
-  event.stopPropagation();
-  at(lab ? "check" : "run").click();
-}, true);
+addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    at(lab ? "check" : "run").click();
+  },
+  true,
+);
 go();
 performance.mark("fairlane-shown");
 // Not everywhere: only pages of https and of loopback may.

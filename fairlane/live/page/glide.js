@@ -4,10 +4,15 @@
 // Updates that are late by half of their interval do not stop it.
 const LATE = 1.5;
 // Milliseconds: what updates are expected to take at first, and the longest that is waited for.
-const FIRST = 100, LONGEST = 2000;
+const FIRST = 100;
+const LONGEST = 2000;
 
 export const glide = {
-  from: 0, last: 0, since: 0, interval: FIRST, came: null,
+  from: 0,
+  last: 0,
+  since: 0,
+  interval: FIRST,
+  came: null,
 
   // After a pause, or with another speed: how often updates come is not known.
   begin() {

@@ -2,16 +2,16 @@
 
 export const store = {
   hello: null,
-  state: {paused: false, speed: 1, reached: null, finished: false, note: "", doubt: ""},
+  state: { paused: false, speed: 1, reached: null, finished: false, note: "", doubt: "" },
   times: [],
   flows: [],
-  rates: [],      // one list for each flow, as long as `times`
-  peaks: [],      // of each sample, the largest rate
-  shares: [],     // [time, {flow: bit/s}, [distinct values, falling]]
-  port: null,     // {id, load: [], queue: [], ..., drops: {cause: []}}
-  now: null,      // tables of the last sample
+  rates: [], // one list for each flow, as long as `times`
+  peaks: [], // of each sample, the largest rate
+  shares: [], // [time, {flow: bit/s}, [distinct values, falling]]
+  port: null, // {id, load: [], queue: [], ..., drops: {cause: []}}
+  now: null, // tables of the last sample
   changes: [],
-  epoch: 0,       // grows when something changes that samples taken before are drawn with
+  epoch: 0, // grows when something changes that samples taken before are drawn with
 };
 
 // Merge an update into the store. Returns the changes: {flows, samples, port, now, state, changes}.
@@ -40,9 +40,9 @@ export function take(update) {
     fresh.samples = true;
   }
   if (update.port) {
-    const {id, from, drops, ...columns} = update.port;
+    const { id, from, drops, ...columns } = update.port;
     if (from === 0 || !store.port || store.port.id !== id) {
-      store.port = {id, drops: {}};
+      store.port = { id, drops: {} };
       store.epoch += 1;
       fresh.port = true;
     }
@@ -76,14 +76,16 @@ function append(object, name, values) {
 
 // The last index whose time is not after `time`, or -1.
 export function indexAt(time) {
-  let low = 0, high = store.times.length;
+  let low = 0;
+  let high = store.times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (store.times[middle] <= time + 1e-6) low = middle + 1; else high = middle;
+    if (store.times[middle] <= time + 1e-6) low = middle + 1;
+    else high = middle;
   }
   return low - 1;
 }
 
-export const lastTime = () => store.times.length ? store.times[store.times.length - 1] : 0;
-export const megabits = (bps, digits = 3) => bps == null ? "–" : (bps / 1e6).toFixed(digits);
-export const portOf = id => store.hello.ports.find(port => port.id === id);
+export const lastTime = () => (store.times.length ? store.times[store.times.length - 1] : 0);
+export const megabits = (bps, digits = 3) => (bps == null ? "–" : (bps / 1e6).toFixed(digits));
+export const portOf = (id) => store.hello.ports.find((port) => port.id === id);

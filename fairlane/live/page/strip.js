@@ -4,7 +4,8 @@
 // drawn at once, dashes too.
 
 // In device-independent pixels: how far a sample's line can change what is before it, and how far the end of a line reaches.
-const BEFORE = 3, REACH = 4;
+const BEFORE = 3;
+const REACH = 4;
 // A column with this many samples or fewer is drawn in full.
 const FEW = 4;
 
@@ -12,9 +13,12 @@ const FEW = 4;
 // columns: of each sample from `offset` on. A column with a gap is kept whole.
 export function needed(columns, values, first, end, offset = 0) {
   const found = [];
-  for (let i = first; i < end;) {
+  for (let i = first; i < end; ) {
     const column = columns[i - offset];
-    let next = i, least = i, most = i, whole = true;
+    let next = i;
+    let least = i;
+    let most = i;
+    let whole = true;
     for (; next < end && columns[next - offset] === column; next++) {
       const value = values[next];
       if (value == null) whole = false;
@@ -45,8 +49,9 @@ export class Strip {
   // lines: [{values or flat, factor, scale, colour, width, dash, alpha, step}]; values: one for each of `times`, null for a gap; flat: one for
   // all. tops: {scale: value at the upper edge}. perSecond: pixels. spare: how many times `width` is kept, for a view that moves.
   // key: of everything else that changes the drawn lines.
-  update({times, lines, tops, left, width, height, ratio, perSecond, spare, key}) {
-    const length = Math.ceil(width * spare), whole = [key, perSecond, width, height, ratio, spare, lines.length, ...Object.values(tops)].join();
+  update({ times, lines, tops, left, width, height, ratio, perSecond, spare, key }) {
+    const length = Math.ceil(width * spare);
+    const whole = [key, perSecond, width, height, ratio, spare, lines.length, ...Object.values(tops)].join();
     const right = this.origin + length;
     if (whole !== this.key || left < this.origin || left > right || this.count > times.length) {
       const back = whole === this.key && left < this.origin;
@@ -60,7 +65,7 @@ export class Strip {
     if (this.canvas.width !== length || this.canvas.height !== height) [this.canvas.width, this.canvas.height] = [length, height];
     this.origin = this.settled = origin;
     const first = Math.max(0, firstAfter(times, (origin - REACH) / perSecond) - 1);
-    this.starts = lines.map(() => ({index: first, along: 0}));
+    this.starts = lines.map(() => ({ index: first, along: 0 }));
     this.count = 0;
   }
 
@@ -76,12 +81,17 @@ export class Strip {
     const end = Math.min(times.length, firstAfter(times, right / perSecond) + 1);
     if (end <= this.count) return false;
     this.count = end;
-    const {pen, settled: from} = this;
-    const before = Math.ceil(BEFORE * ratio), reach = Math.ceil(REACH * ratio);
+    const { pen, settled: from } = this;
+    const before = Math.ceil(BEFORE * ratio);
+    const reach = Math.ceil(REACH * ratio);
     this.settled = Math.max(from, Math.min(Math.floor(times[end - 1] * perSecond), right) - before);
-    const first = Math.min(end - 1, ...this.starts.map(start => start.index));
-    const across = new Float64Array(end - first), columns = new Int32Array(end - first);
-    for (let i = first; i < end; i++) columns[i - first] = Math.floor(across[i - first] = times[i] * perSecond);
+    const first = Math.min(end - 1, ...this.starts.map((start) => start.index));
+    const across = new Float64Array(end - first);
+    const columns = new Int32Array(end - first);
+    for (let i = first; i < end; i++) {
+      across[i - first] = times[i] * perSecond;
+      columns[i - first] = Math.floor(across[i - first]);
+    }
     pen.save();
     pen.clearRect(from - this.origin, 0, right - from, height);
     pen.beginPath();
@@ -90,13 +100,15 @@ export class Strip {
     pen.translate(-this.origin, 0);
     pen.lineJoin = "round";
     lines.forEach((line, i) => {
-      const thick = Math.max(1, Math.round(10 * line.width * ratio) / 10), dashes = line.dash?.map(d => d * ratio) ?? [];
+      const thick = Math.max(1, Math.round(10 * line.width * ratio) / 10);
+      const dashes = line.dash?.map((d) => d * ratio) ?? [];
       pen.strokeStyle = line.colour;
       pen.globalAlpha = line.alpha ?? 1;
       pen.lineWidth = thick;
       pen.setLineDash(dashes);
-      const shift = Math.round(thick) % 2 / 2, high = height / tops[line.scale ?? "y"] * (line.factor ?? 1);
-      const level = value => Math.round(height - value * high) + shift;
+      const shift = (Math.round(thick) % 2) / 2;
+      const high = (height / tops[line.scale ?? "y"]) * (line.factor ?? 1);
+      const level = (value) => Math.round(height - value * high) + shift;
       if (line.flat != null) {
         const begin = Math.max(across[0], from - reach);
         pen.lineDashOffset = begin;
@@ -116,25 +128,34 @@ export class Strip {
 
 // The first of `times` that is after `time`.
 function firstAfter(times, time) {
-  let low = 0, high = times.length;
+  let low = 0;
+  let high = times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (times[middle] <= time) low = middle + 1; else high = middle;
+    if (times[middle] <= time) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
 
 // Draw a line on from `start`: {index: of a sample, along: how far along its dashes the line is there}. Returns where the next piece is to
 // start: the last sample of a column before `until`. across, columns: pixels of the samples from `offset` on.
-function stroke(pen, start, {values, step}, offset, end, across, columns, level, until, period) {
-  let {along} = start, next = start, open = false, x = 0, y = 0;
+function stroke(pen, start, { values, step }, offset, end, across, columns, level, until, period) {
+  let { along } = start;
+  let next = start;
+  let open = false;
+  let x = 0;
+  let y = 0;
   const samples = needed(columns, values, start.index + 1, end, offset);
   pen.lineDashOffset = along;
   pen.beginPath();
   for (let i = -1; i < samples.length; i++) {
-    const k = i < 0 ? start.index : samples[i], value = values[k], column = columns[k - offset];
+    const k = i < 0 ? start.index : samples[i];
+    const value = values[k];
+    const column = columns[k - offset];
     if (value != null) {
-      const toX = across[k - offset], toY = level(value);
+      const toX = across[k - offset];
+      const toY = level(value);
       if (!open) pen.moveTo(toX, toY);
       else if (step) {
         pen.lineTo(toX, y);
@@ -154,7 +175,7 @@ function stroke(pen, start, {values, step}, offset, end, across, columns, level,
       pen.lineDashOffset = along = 0;
       open = false;
     }
-    if (column < until && !(k + 1 < end && columns[k + 1 - offset] === column)) next = {index: k, along: period ? along % period : 0};
+    if (column < until && !(k + 1 < end && columns[k + 1 - offset] === column)) next = { index: k, along: period ? along % period : 0 };
   }
   if (open) pen.stroke();
   return next;

@@ -32,11 +32,15 @@ class PoliteParameters:
 
 def tcp_rate_bps(packet_bytes: float, rtt_s: float, loss: float) -> float:
     """r_tcp, equation 1, in bit/s: what TCP has with this round trip and this part of its packets lost, in (0, 1]. Infinite without loss."""
+    # BEGIN SOLUTION
     if loss <= 0:
         return math.inf
     fast = rtt_s * math.sqrt(2 * loss / 3)
     slow = 4 * rtt_s * min(1.0, 3 * math.sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)
     return 8 * packet_bytes / (fast + slow)
+    # SKELETON
+    # return math.inf  # TODO 5
+    # END SOLUTION
 
 
 class PoliteSender(Sender):
@@ -55,11 +59,17 @@ class PoliteSender(Sender):
     def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
         if feedback.rtt_s is None:  # not measured yet
             return ()
+        # BEGIN SOLUTION
         p = self.parameters
         self.loss = (1 - SIGMA) * self.loss + SIGMA * feedback.loss_fraction
         polite_bps = min(tcp_rate_bps(p.packet_bytes, feedback.rtt_s, self.loss), self.rate_bps + INCREASE_BPS)
         self.rate_bps = clamp(polite_bps, LEAST_BPS, min(p.wanted_bps, p.max_rate_bps))
         return (SetRate(self.rate_bps),)
+        # SKELETON
+        # # TODO 6: the smoothed loss (self.loss), then the rate (self.rate_bps): the smaller of r_tcp and r + A, at least LEAST_BPS, and no more than
+        # #         wanted_bps and max_rate_bps. self.parameters has both, and packet_bytes.
+        # return ()
+        # END SOLUTION
 
 
 class PoliteReceiver(Receiver):

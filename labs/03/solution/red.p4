@@ -137,14 +137,19 @@ control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_par
                 depth = (bit<64>)RED_QUEUE_LIMIT;
             }
             depth = depth << 20;
+            // BEGIN SOLUTION
             if (depth >= average) {
                 average = average + (((depth - average) * weight + 0x80000000) >> 32);
             } else {
                 average = average - (((average - depth) * weight + 0x80000000) >> 32);
             }
+            // SKELETON
+            // // TODO 1: move the average towards `depth` by the weight. Both are in units of 2^-20 packets, the weight in units of 2^-32.
+            // END SOLUTION
         }
         red_average.write(index, (bit<32>)average);
 
+        // BEGIN SOLUTION
         if (average < (bit<64>)red.minimum) {
             count = 0;
         } else if (average >= (bit<64>)red.maximum) {
@@ -163,6 +168,13 @@ control RedDecision(in port_t port, in bit<32> queue, in bit<48> now, in red_par
                 early_drops.count(index);
             }
         }
+        // SKELETON
+        // // TODO 2: decide. `count` is 0 below the minimum, else 1 + packets admitted since the last drop.
+        // //   below the minimum       admit
+        // //   from the maximum on     drop, and count the packet in forced_drops
+        // //   in between              drop with the probability above, and count the packet in early_drops;
+        // //                           random(draw, 0, 0xFFFFFFFF) draws R in units of 2^-32
+        // END SOLUTION
         red_count.write(index, count);
     }
 }
@@ -190,11 +202,16 @@ control RedArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
             bool discard;
             red_queue.read(queue, index);
             decision.apply(standard_metadata.egress_spec, queue, standard_metadata.ingress_global_timestamp, red, discard);
+            // BEGIN SOLUTION
             if (discard) {
                 mark_to_drop(standard_metadata);
             } else {
                 red_queue.write(index, queue + 1);
             }
+            // SKELETON
+            // // TODO 3: a packet that RED discards must not go on. One that it admits takes a place in the queue, and the next
+            // //         arrival must find it there.
+            // END SOLUTION
         }
     }
 }
@@ -247,7 +264,11 @@ control RedDeparture(inout headers_t hdr, inout standard_metadata_t standard_met
     apply {
         bit<32> index = (bit<32>)standard_metadata.egress_port;
         if (link.apply().hit) {
+            // BEGIN SOLUTION
             red_queue.write(index, (bit<32>)standard_metadata.deq_qdepth);
+            // SKELETON
+            // // TODO 4: record for later arrivals how many packets wait behind this one.
+            // END SOLUTION
             if (standard_metadata.deq_qdepth == 0) {
                 if (standard_metadata.egress_spec != DROP_PORT) {
                     bit<64> duration = ((bit<64>)standard_metadata.packet_length * (bit<64>)transmission) >> 20;

@@ -61,6 +61,7 @@ control Sketch(in headers_t hdr, in port_t port) {
             // The golden ratio's bits: neighbouring epochs give distant values.
             bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)epoch * 0x9E3779B97F4A7C15);
             mix.apply(x);
+            // BEGIN SOLUTION
             bit<32> slot = first + ((bit<32>)x & mask);
             bit<32> seen;
             sketch_epoch.read(seen, slot);
@@ -68,6 +69,10 @@ control Sketch(in headers_t hdr, in port_t port) {
                 sketch_epoch.write(slot, epoch);
                 filled.count((bit<32>)(port ++ epoch[0:0]));
             }
+            // SKELETON
+            // // TODO 4: x is now as good as random. It chooses one of the port's slots: `first` is the first of them, `mask` their number minus one, a
+            // //         power of two minus one. If sketch_epoch holds another epoch in that slot, this packet is its first hit in the current epoch.
+            // END SOLUTION
         }
     }
 }

@@ -45,17 +45,29 @@ class MyRapParameters:
 
 def rate_bps(packet_bytes: float, ipg_s: float) -> float:
     """S, in bit/s, of packets of so many bytes, sent every ipg_s seconds (equation 1)."""
+    # BEGIN SOLUTION
     return 8 * packet_bytes / ipg_s
+    # SKELETON
+    # return 8.0  # TODO 1
+    # END SOLUTION
 
 
 def increased_ipg_s(ipg_s: float, srtt_s: float) -> float:
     """The gap of the next step, in seconds (equation 1, with C as in equation 5)."""
+    # BEGIN SOLUTION
     return ipg_s * srtt_s / (ipg_s + srtt_s)
+    # SKELETON
+    # return ipg_s  # TODO 2
+    # END SOLUTION
 
 
 def decreased_ipg_s(ipg_s: float) -> float:
     """The gap after a loss, in seconds (equation 3)."""
+    # BEGIN SOLUTION
     return ipg_s / BETA
+    # SKELETON
+    # return ipg_s  # TODO 3
+    # END SOLUTION
 
 
 class MyRapSender(Sender):
@@ -80,16 +92,27 @@ class MyRapSender(Sender):
         if not self.started:
             self.started = True
             self.ipg_s = min(self.ipg_s, path.srtt_s)  # one packet in each round trip, to begin with
+        # BEGIN SOLUTION
         else:
             self.ipg_s = increased_ipg_s(self.ipg_s, path.srtt_s)
         return (self.set_rate(), SetTimer(STEP, now_s + path.srtt_s))
+        # SKELETON
+        # # TODO 4: else, a step without loss: what becomes of the gap? And when does the next step begin?
+        # return (self.set_rate(), SetTimer(STEP, now_s + 1.0))
+        # END SOLUTION
 
     def on_loss(self, now_s: float, loss: Loss, rng: Rng) -> tuple[SenderAction, ...]:
+        # BEGIN SOLUTION
         if loss.last_sequence <= self.last_sent:
             return ()
         self.last_sent = loss.path.last_sent_sequence
         self.ipg_s = decreased_ipg_s(self.ipg_s)
         return (self.set_rate(), SetTimer(STEP, now_s + max(loss.path.srtt_s, FIRST_LOOK_S)))
+        # SKELETON
+        # # TODO 5: nothing for a loss of the cluster that was answered already; otherwise the longer gap, and a new step from now on.
+        # #         loss has first_sequence, last_sequence and path; loss.path has srtt_s and last_sent_sequence.
+        # return ()
+        # END SOLUTION
 
     def set_rate(self) -> SetRate:
         """The rate of the present gap, with the gap between the one for max_rate_bps and 64 s."""

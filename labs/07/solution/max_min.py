@@ -22,6 +22,7 @@ def shares(links: dict[str, float], paths: dict[str, list[str]]) -> dict[str, fl
 
     links: bit/s of each link. paths: the links that each connection crosses, at least one.
     """
+    # BEGIN SOLUTION
     share: dict[str, float] = {}
     left = dict(links)
     while len(share) < len(paths):
@@ -32,6 +33,10 @@ def shares(links: dict[str, float], paths: dict[str, list[str]]) -> dict[str, fl
             share[connection] = rate
             for link in paths[connection]:
                 left[link] -= rate
+    # SKELETON
+    # share = dict.fromkeys(paths, 0.0)
+    # # TODO 1
+    # END SOLUTION
     return share
 
 

@@ -61,16 +61,26 @@ class MyAlsSender(Sender):
     def on_feedback(self, now_s: float, feedback: Feedback, rng: Rng) -> tuple[SenderAction, ...]:
         if feedback.desired_rate_bps is None or feedback.utilisation is None:  # the receiver has heard of no router yet
             return ()
+        # BEGIN SOLUTION
         if feedback.loss_fraction > 0:
             self.air_bps = self.parameters.initial_air_bps
             self.rate_bps = feedback.desired_rate_bps * (1 - feedback.loss_fraction)
         else:
             self.air_bps += self.air_bps * (1 - feedback.utilisation)
             self.rate_bps = feedback.desired_rate_bps + self.air_bps
+        # SKELETON
+        # # TODO 2: the new AIR (self.air_bps), and the rate that the next adaptation point will set (self.rate_bps). feedback has desired_rate_bps,
+        # #         utilisation and loss_fraction.
+        # END SOLUTION
         return ()
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
+        # BEGIN SOLUTION
         return (SetRate(clamp(self.rate_bps, LEAST_BPS, self.parameters.max_rate_bps)), SetTimer(ADAPTATION, now_s + INTERVAL_S))
+        # SKELETON
+        # # TODO 3: an adaptation point: set the rate, between LEAST_BPS and max_rate_bps, and the timer of the next one.
+        # return ()
+        # END SOLUTION
 
 
 class MyAlsReceiver(Receiver):

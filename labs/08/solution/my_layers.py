@@ -6,8 +6,10 @@ it (section 3.3). The three functions are what layers add.
 
 from __future__ import annotations
 
+# BEGIN SOLUTION
 from math import floor
 
+# END SOLUTION
 from fairlane.hosts.algorithms.als import AlsReceiver, AlsSender
 from fairlane.hosts.algorithms.als_layered import AlsLayeredParameters
 from fairlane.hosts.algorithms.base import (
@@ -29,18 +31,29 @@ LAYERS = 3
 
 def layer_rates_bps(receiver_rates_bps: list[float]) -> list[float]:
     """At what rate to send each layer, the basic one first, from the r_i of all receivers (there is at least one)."""
+    # BEGIN SOLUTION
     lowest, highest = min(receiver_rates_bps), max(receiver_rates_bps)
     return [lowest, (highest - lowest) / 2, (highest - lowest) / 2]
+    # SKELETON
+    # # TODO 1: who must be able to receive the basic layer? What do all layers make together?
+    # return [8_000.0, 0.0, 0.0]
+    # END SOLUTION
 
 
 def announced_sizes_bps(desired_rates_bps: list[float]) -> list[int]:
     """What control packets say of each layer's size, in whole bit/s, from the R_d,i of all receivers."""
+    # BEGIN SOLUTION
     lowest, highest = min(desired_rates_bps), max(desired_rates_bps)
     return [floor(lowest), floor((highest - lowest) / 2), floor((highest - lowest) / 2)]
+    # SKELETON
+    # # TODO 2: not the rates of TODO 1. Why? And which way are they to be rounded?
+    # return [0, 0, 0]
+    # END SOLUTION
 
 
 def layers_to_join(desired_rate_bps: float, sizes_bps: list[float]) -> int:
     """How many layers a receiver is to have, from the R_d and the sizes of a control packet: 1 is the basic layer alone."""
+    # BEGIN SOLUTION
     count, total = 1, sizes_bps[0]
     for size in sizes_bps[1:]:
         total += size
@@ -48,6 +61,10 @@ def layers_to_join(desired_rate_bps: float, sizes_bps: list[float]) -> int:
             break
         count += 1
     return count
+    # SKELETON
+    # # TODO 3: without the need for probing. A layer of size 0 carries nothing.
+    # return 1
+    # END SOLUTION
 
 
 class MyLayersSender(AlsSender):

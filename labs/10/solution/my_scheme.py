@@ -7,7 +7,10 @@ for: acknowledgements of each packet, windows, what ALS routers say.
 
 from __future__ import annotations
 
+# BEGIN SOLUTION
 import math
+
+# END SOLUTION
 from dataclasses import dataclass
 
 from fairlane.hosts.algorithms.base import (
@@ -23,12 +26,16 @@ from fairlane.hosts.algorithms.base import (
     SetRate,
     SetTimer,
     Timer,
+    # BEGIN SOLUTION
     clamp,
+    # END SOLUTION
 )
 
 REPORT_S = 0.05
 SILENCE_S = 1.0
+# BEGIN SOLUTION
 WEIGHT = 0.01  # of one report in the mean loss: a memory of some 5 s
+# END SOLUTION
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,9 @@ class MySchemeSender(Sender):
         self.parameters = parameters
         self.rate_bps = parameters.initial_rate_bps
         self.reported_s = 0.0  # when the last report came
+        # BEGIN SOLUTION
         self.loss = 0.0  # mean of what reports say; 0 until the first loss
+        # END SOLUTION
 
     def on_start(self, now_s: float, rng: Rng) -> tuple[SenderAction, ...]:
         self.reported_s = now_s
@@ -60,12 +69,17 @@ class MySchemeSender(Sender):
         return (SetRate(self.rate_bps),)
 
     def on_timer(self, now_s: float, timer: Timer, rng: Rng) -> tuple[SenderAction, ...]:
+        # BEGIN SOLUTION
         if now_s - self.reported_s >= SILENCE_S:
             self.rate_bps = self.limited(self.rate_bps / 2)
+        # SKELETON
+        # # TODO 4: called each second. What if no report has come for so long?
+        # END SOLUTION
         return (SetRate(self.rate_bps), SetTimer("silence", now_s + SILENCE_S))
 
     def next_rate_bps(self, now_s: float, feedback: Feedback) -> float:
         """The new rate in bit/s, from self.rate_bps and the report. feedback: loss_fraction from 0 to 1; rtt_s and receive_rate_bps where known."""
+        # BEGIN SOLUTION
         rtt_s = clamp(feedback.rtt_s or 0.1, 0.001, 10.0)
         received_bps = max(feedback.receive_rate_bps or self.rate_bps, self.parameters.min_rate_bps)
         if self.loss == 0 and feedback.loss_fraction == 0:
@@ -75,7 +89,14 @@ class MySchemeSender(Sender):
         else:
             self.loss += WEIGHT * (feedback.loss_fraction - self.loss)
         return min(self.tcp_rate_bps(rtt_s), 2 * received_bps)
+        # SKELETON
+        # # TODO 1: without loss, more. How much more, and in what time?
+        # # TODO 2: with loss, less. How much less, and how often?
+        # # TODO 3: a report is made by others: no round trip, a rate of 0, a loss of 1 must do no harm.
+        # return self.rate_bps
+        # END SOLUTION
 
+    # BEGIN SOLUTION
     def tcp_rate_bps(self, rtt_s: float) -> float:
         """What TCP sends at the present loss p, its timeouts included ([DAA eq 2]; [RFC 5348 sec 3.1])."""
         p = clamp(self.loss, 1e-8, 1.0)
@@ -85,9 +106,14 @@ class MySchemeSender(Sender):
         """About the loss at which TCP sends at a rate: the other way round, without timeouts."""
         return clamp(1.5 * (8 * self.parameters.packet_bytes / rtt_s / rate_bps) ** 2, 1e-8, 1.0)
 
+    # END SOLUTION
     def limited(self, rate_bps: float) -> float:
         """The rate, kept within this sender's bounds."""
+        # BEGIN SOLUTION
         return clamp(rate_bps, self.parameters.min_rate_bps, self.parameters.max_rate_bps)
+        # SKELETON
+        # return rate_bps  # TODO 3, too: neither below min_rate_bps of the parameters nor above max_rate_bps
+        # END SOLUTION
 
 
 class MySchemeReceiver(Receiver):
