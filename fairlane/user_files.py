@@ -71,18 +71,31 @@ def use_scheme(path: str | Path) -> str:
         raise Refusal(f"--scheme {path}: {error}") from error
     except Exception as error:  # any exception that the file raises while it is read
         raise Refusal(f"--scheme {path}: {registry.DESCRIPTION} cannot be read: {type(error).__name__}: {error}") from error
-    if folder not in listed and not registry.is_own(found):
+    if registry.is_own(found):
+        return found.name
+    try:
+        scheme_files(found)
+    except Refusal as refusal:
+        del registry.SCHEMES[found.name]
+        raise Refusal(f"--scheme {path}: {refusal}") from refusal
+    if folder not in listed:
         os.environ[registry.FOLDERS_VARIABLE] = os.pathsep.join([*listed, folder])
     return found.name
 
 
 def scheme_files(scheme: Scheme) -> dict[str, str]:
-    """The files of a scheme's folder, by name."""
-    found = sorted(path for path in scheme.folder.iterdir() if path.suffix in (".py", ".p4", ".stf", ".md") and path.is_file())
-    try:
-        return {path.name: path.read_text(encoding="utf-8") for path in found}
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refusal(f"{scheme.folder}: cannot be read: {error}") from error
+    """The files of a scheme's folder, and all that its P4 files include, by name from there. Refusal: one of them is outside the folder, so that it would not
+    go with the scheme."""
+    folder = Path(os.path.normpath(scheme.folder.absolute()))
+    found = sorted(path for path in folder.iterdir() if path.suffix in (".py", ".p4", ".stf", ".md") and path.is_file())
+    texts = {path: _text(path) for path in found if path.suffix != ".p4"}
+    for path, (text, source) in _with_included([path for path in found if path.suffix == ".p4"], folder).items():
+        if not path.is_relative_to(folder):
+            raise Refusal(
+                f"{source}: includes {path}, which is outside the scheme's folder, and results would lack it: move it to {folder}."
+            )
+        texts[path] = text
+    return {path.relative_to(folder).as_posix(): texts[path] for path in sorted(texts)}
 
 
 def _with_included(files: Iterable[Path], folder: Path) -> dict[Path, tuple[str, Path]]:

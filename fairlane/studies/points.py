@@ -270,7 +270,9 @@ def _take_schemes(files: OwnFiles) -> None:
         folder = Path(_folder().name) / f"schemes-{store.digest_of(texts)[:16]}" / name
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in texts.items():
+            (folder / file).parent.mkdir(exist_ok=True, parents=True)
             (folder / file).write_text(text, encoding="utf-8", newline="\n")
+        registry.SCHEMES.pop(name, None)  # of an earlier job, or of the folder before it was changed
         user_files.use_scheme(folder)
 
 
