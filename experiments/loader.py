@@ -127,7 +127,9 @@ def own_file_of(document: Document, key: str) -> Path | None:
     file, or a program of Fairlane's. ConfigError: there is no such file."""
     control = document.values.get("control")
     name = control.get(key) if isinstance(control, dict) else None
-    if not isinstance(name, str) or (_is_file(FOLDER.parent / name) if key == PROGRAM else not name):
+    if not isinstance(name, str) or (key == PLANE and not name):
+        return None
+    if key == PROGRAM and not Path(name).is_absolute() and _is_file(FOLDER.parent / name):
         return None
     beside = Path(document.place(("control", key))[0]).parent / name
     found = next((path for path in (beside, Path(name)) if _is_file(path)), None)

@@ -251,6 +251,7 @@ def test_a_study_compares_control_planes_and_is_done_again_from_its_folder(
     assert fairlane(monkeypatch, "sweep", "inner/study.toml", "--program", "own.p4", "--workers", "1", "--out", "o") == 0
     monkeypatch.chdir(here / "o")
     shutil.rmtree(here / "inner")
+    (here / "own.p4").unlink()
     said = re.match(r"# .* In this folder: fairlane (sweep .*)\n", Path("study.toml").read_text())
     assert said is not None
     assert fairlane(monkeypatch, *said[1].split(), "--workers", "1") == 0, capsys.readouterr().err
