@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fairlane.experiments import fabrics, kinds, sweep
 from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
@@ -20,6 +20,9 @@ from fairlane.topologies import load as topology_load
 from fairlane.topologies.model import MAX_DURATION_S, Topology
 
 FOLDER = Path(__file__).parent
+PROGRAM, PLANE = "program", "plane"
+OWN_FILES = (PROGRAM, PLANE)
+"""Keys of [control] that name files: a P4 program, and the control plane of one."""
 LaidOver: TypeAlias = Callable[[Document, Sequence[str]], Document]
 """A fabric's own keys laid over a file, and its sweep narrowed."""
 # Metric names that a check may use: fairlane.results.metrics and fairlane.results.metrics_layers compute them.
@@ -42,6 +45,8 @@ METRICS = (
     *(f"layers_of_receiver_{receiver}_{when}" for receiver in range(3) for when in ("before", "after")),
     *(f"{name}_als_tcp_ratio_{when}" for name in ("lowest", "highest") for when in ("before", "after")),
 )
+OF_CONTROLLER = ("connections_exact_fraction", "desired_rate_within_fair_rate_fraction", "fair_rate_delay_s")
+"""Those that come from records of Fairlane's controller."""
 
 
 def names() -> list[str]:
@@ -93,7 +98,7 @@ def from_document(document: Document, name: str, duration_s: float | None = None
             )
         except ValueError as error:
             raise ConfigError(str(error)) from error
-    settings = _with_program(settings, document)
+    settings = _with_own_files(settings, document)
     topology = topology_load.from_document(document, ("topology",))
     for i, switch in enumerate(settings.control.plain_switches):
         _check_switch(switch, topology, document, ("control", "plain_switches", i))
@@ -113,26 +118,26 @@ def from_document(document: Document, name: str, duration_s: float | None = None
     )
 
 
-def _with_program(settings: Settings, document: Document) -> Settings:
-    """The same with the P4 program's place. ConfigError: there is none."""
-    path = program_of(document)
-    if path is None:
-        return settings
-    return dataclasses.replace(settings, control=dataclasses.replace(settings.control, program=str(path)))
+def _with_own_files(settings: Settings, document: Document) -> Settings:
+    """The same with the places of files that [control] names. ConfigError: there is no such file."""
+    found: dict[str, Any] = {key: str(path) for key in OWN_FILES if (path := own_file_of(document, key)) is not None}
+    return dataclasses.replace(settings, control=dataclasses.replace(settings.control, **found)) if found else settings
 
 
-def program_of(document: Document) -> Path | None:
-    """The P4 program of one's own that a document names: beside the document's file, or in the current folder; None: one of Fairlane's.
-    ConfigError: there is none."""
-    key = ("control", "program")
+def own_file_of(document: Document, key: str) -> Path | None:
+    """A file of one's own that a document's [control] names under a key of `OWN_FILES`: beside the document's file, or in the current folder; None: no
+    file, or a program of Fairlane's. ConfigError: there is no such file."""
     control = document.values.get("control")
-    name = control.get("program") if isinstance(control, dict) else None
-    if not isinstance(name, str) or _is_file(FOLDER.parent / name):
+    name = control.get(key) if isinstance(control, dict) else None
+    if not isinstance(name, str) or (key == PLANE and not name):
         return None
-    beside = Path(document.place(key)[0]).parent / name
+    if key == PROGRAM and not Path(name).is_absolute() and _is_file(FOLDER.parent / name):
+        return None
+    beside = Path(document.place(("control", key))[0]).parent / name
     found = next((path for path in (beside, Path(name)) if _is_file(path)), None)
     if found is None:
-        raise document.error(key, f"no file {beside}; Fairlane's own are p4src/als.p4 and others of p4src/")
+        more = "; Fairlane's own are p4src/als.p4 and others of p4src/" if key == PROGRAM else ": give a Python file (docs/own-program.md)"
+        raise document.error(("control", key), f"no file {beside}{more}")
     return found
 
 

@@ -55,7 +55,8 @@ class Open:
 
 @dataclass(frozen=True)
 class Control:
-    """Settings of the switches' control plane. utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
+    """Settings of the switches' control plane. plane: Python file with a control plane of one's own for `program`, in place of Fairlane's controller; ""
+    for none (docs/own-program.md). utilisation_target: U_l in (0, 1]. interval_s: observation interval, > 0. counter: "exact", a digest
     for each connection, or "sketch", an estimate that costs the same for any number of them (docs/connection-counter.md). protection: the
     switches limit a connection that keeps sending more than its share (docs/flow-protection.md). source_guard: they believe a source address
     only where its host's packets come in (docs/threats.md).
@@ -65,6 +66,7 @@ class Control:
     scheme's name, as [control.rcp]."""
 
     program: str = "p4src/als.p4"
+    plane: str = ""
     utilisation_target: float = 0.9
     interval_s: float = 1.0
     counter: Literal["exact", "sketch"] = "exact"

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from fairlane import ad_hoc, floors, user_files
-from fairlane.errors import Interrupted, Refusal
+from fairlane.errors import Interrupted, ProgramRefused, Refusal
 from fairlane.experiments import loader
 from fairlane.experiments import sweep as sweep_of
 from fairlane.experiments.expressions import Value
@@ -135,7 +135,7 @@ def run(
     *,
     duration_s: float | None = None,
     seed: int | None = None,
-    at: Sequence[str] = (),
+    at: str | Sequence[str] = (),
     bottleneck: str | None = None,
     rtt: str | None = None,
     queue: str | None = None,
@@ -146,34 +146,36 @@ def run(
     packet_bytes: int | None = None,
     start_jitter: str | None = None,
     switches: int | None = None,
-    settings: Sequence[str] = (),
-    algorithms: Sequence[str | Path] = (),
-    programs: Sequence[str | Path] = (),
-    schemes: Sequence[str | Path] = (),
+    settings: str | Sequence[str] = (),
+    algorithms: str | Path | Sequence[str | Path] = (),
+    programs: str | Path | Sequence[str | Path] = (),
+    schemes: str | Path | Sequence[str | Path] = (),
+    control: str | Path | None = None,
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     trace: str | Path | None = None,
     name: str = "experiment",
 ) -> Result:
     """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", "tree" with `flows` and the options of
-    `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list.
+    `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list;
+    so with everything of which there may be several.
 
-    algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src. schemes: folders
-    with queue managements of your own. out: a folder for all that
+    algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src, or a whole program. schemes: folders
+    with queue managements of your own. control: a Python file with a control plane of your own, for a program of your own (docs/own-program.md). out: a folder for all that
     `fairlane run` writes. pcap: a folder for captures of every link. trace: a file for a log of every packet at every queue. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
     Warns of flows that cannot slow down enough (`fairlane.floors`).
     """
     user_files.check_environment()
-    for path in algorithms:
+    for path in _several(algorithms):
         user_files.use_algorithm(path)
-    for path in schemes:
+    for path in _several(schemes):
         user_files.use_scheme(path)
-    flows = (flows,) if isinstance(flows, str) else tuple(flows)
+    flows, settings, at = _several(flows), _several(settings), _several(at)
     _check_types(
         str,
         flows=flows,
-        settings=tuple(settings),
-        at=tuple(at),
+        settings=settings,
+        at=at,
         bottleneck=bottleneck,
         rtt=rtt,
         queue=queue,
@@ -187,8 +189,9 @@ def run(
     _check_types(Real, duration_s=duration_s)
     seed, packet_bytes, switches = (None if value is None else int(value) for value in (seed, packet_bytes, switches))
     options = ad_hoc.Options(
-        flows, bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, tuple(settings), ecn
+        flows, bottleneck, rtt, queue, buffer, side_delay, side_rate, packet_bytes, start_jitter, switches, settings, ecn
     )
+    document: Document | None = None
     if isinstance(experiment, Mapping):
         if options.given():
             raise Refusal(f"{', '.join(options.given())}: the dictionary has its own network and flows")
@@ -199,8 +202,22 @@ def run(
     elif options.given():
         raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")
     else:
+        document = loader.read(loader.find(str(experiment)))
         chosen = loader.load(loader.find(str(experiment)), duration_s, seed, at)
-    return run_experiment(chosen, programs, out, pcap, trace)
+    try:
+        return run_experiment(chosen, programs, out, pcap, trace, control)
+    except ProgramRefused as error:
+        from fairlane.fabrics.control_plane import located
+
+        raise located(error, document, _several(programs), control) from error
+
+
+_T = TypeVar("_T", bound="str | Path")
+
+
+def _several(given: _T | Iterable[_T]) -> tuple[_T, ...]:
+    """One stands for a list of it alone: a text is not a list of letters."""
+    return (given,) if isinstance(given, (str, Path)) else tuple(given)
 
 
 _EXAMPLES = {
@@ -239,9 +256,10 @@ def sweep(
     figures: Sequence[Mapping[str, Any]] | None = None,
     compare: Sequence[Mapping[str, Any]] | None = None,
     duration_s: float | None = None,
-    algorithms: Sequence[str | Path] = (),
-    programs: Sequence[str | Path] = (),
-    schemes: Sequence[str | Path] = (),
+    algorithms: str | Path | Sequence[str | Path] = (),
+    programs: str | Path | Sequence[str | Path] = (),
+    schemes: str | Path | Sequence[str | Path] = (),
+    control: str | Path | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -251,7 +269,7 @@ def sweep(
     to do the run again. `frame.attrs["folder"]` is the folder with tables, figures and page.
 
     study: a TOML file, the id of an experiment, or the keys of such a file as a dictionary, whose study is then called `name`. axes, measures,
-    figures, compare: in place of the file's [sweep], [measure], [[figures]] and [[compare]]. out: the study's folder, results/NAME/sweep if left
+    figures, compare: in place of the file's [sweep], [measure], [[figures]] and [[compare]]. algorithms, programs, schemes, control: as of `run`. out: the study's folder, results/NAME/sweep if left
     out; results that are there are not computed again. workers: processes here, one a core if left out. scheduler: address of a dask scheduler.
     Refusal and ConfigError name faults before anything runs. RunFailed: some runs failed, and all others are kept. KeyboardInterrupt: all runs that
     were done are kept.
@@ -259,7 +277,7 @@ def sweep(
     from fairlane.studies import carry_out, read, tables
     from fairlane.terminal import OwnConsole
 
-    files = read.own_files(algorithms, programs, schemes)
+    files = read.own_files(_several(algorithms), _several(programs), _several(schemes), control)
     if isinstance(study, Mapping):
         document = Document("the study's dictionary", plain(study), {}).checked()
     else:
@@ -295,13 +313,15 @@ def plain(value: Any) -> Any:
 
 def run_experiment(
     chosen: Experiment,
-    programs: Sequence[str | Path] = (),
+    programs: str | Path | Sequence[str | Path] = (),
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     trace: str | Path | None = None,
+    control: str | Path | None = None,
 ) -> Result:
     """As `run`, of an experiment that is loaded."""
-    chosen = user_files.with_programs(chosen, [Path(program) for program in programs])
+    chosen = user_files.with_programs(chosen, [Path(program) for program in _several(programs)])
+    chosen = user_files.with_control(chosen, _path(control))
     for warning in floors.warnings(chosen):
         warnings.warn(warning, stacklevel=2)
     ready = VIRTUAL.ready(chosen, Settings(pcap=_path(pcap), trace=_path(trace)))

@@ -16,6 +16,7 @@ from typer.core import TyperCommand
 
 from fairlane import ad_hoc, cli_run, errors, probes, python_child
 from fairlane.cli_options import (
+    OwnControl,
     PortOption,
     SchedulerOption,
     TargetOption,
@@ -142,6 +143,7 @@ app.command()(cli_run.run)
 def sweep_file(
     experiment: Annotated[str, typer.Argument(help="A TOML file with axes and seeds, or an id from 'fairlane list'.", show_default=False)],
     own: UserFiles,
+    control: OwnControl,
     *,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the study; continues one that is there. Default: results/ID/sweep.", show_default=False)
@@ -161,7 +163,7 @@ def sweep_file(
     from fairlane.paper import single
     from fairlane.studies import read
 
-    files = read.own_files(own.algorithm or (), own.program or (), own.scheme or ())
+    files = read.own_files(own.algorithm or (), own.program or (), own.scheme or (), control.control)
     if experiment in ad_hoc.TOPOLOGIES:
         raise Refusal(
             f"fairlane sweep {experiment}: give a file; 'fairlane run {experiment} --flow ... --save FILE.toml' writes one to begin with."

@@ -118,9 +118,7 @@ class UserFiles:
 
     program: Annotated[
         list[Path] | None,
-        _option(
-            "FILE.p4 that replaces the file of that name in p4src, or next to a topology.json; for single runs also a whole program. Repeatable."
-        ),
+        _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json; or a whole program. Repeatable."),
     ] = None
     algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
     scheme: Annotated[list[Path] | None, _option("FOLDER with a queue management of your own for --queue. Repeatable.")] = None

@@ -63,18 +63,17 @@ def run(
 
         read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
         if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric.laid_over):
-            if control.control is not None:
-                raise Refusal("--control is for single runs: pick one with --at AXIS=VALUE for each axis.")
-            _run_sweep(experiment, where, extent, output, own, page)
+            _run_sweep(experiment, where, extent, output, own, control, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
+    chosen = user_files.with_control(chosen, control.control)
     try:
-        strictly = _run(chosen, where, output, page, control.control)
+        strictly = _run(chosen, where, output, page)
     except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
         document = None if experiment in ad_hoc.TOPOLOGIES else loader.read(loader.find(experiment))
-        raise located(error, document, own.program or ()) from error
+        raise located(error, document, own.program or (), control.control) from error
     _end(strictly, output)
 
 
@@ -84,7 +83,7 @@ def _end(strictly: int, output: Output) -> None:
         raise typer.Exit(strictly)
 
 
-def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, page: Page) -> None:
+def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, own: UserFiles, control: OwnControl, page: Page) -> None:
     from fairlane.paper import read_row, single
     from fairlane.studies import read
 
@@ -97,17 +96,18 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     if "paper" not in document.values or not read_row.is_row(document):
         seeds, files = (
             [] if extent.seed is None else [extent.seed],
-            read.own_files(own.algorithm or (), own.program or (), own.scheme or ()),
+            read.own_files(own.algorithm or (), own.program or (), own.scheme or (), control.control),
         )
         holds = single.sweep_file(path, output.out, console, at=at, seeds=seeds, files=files)
         _end(0 if holds else CHECK_FAILED, output)
         return
-    if own.program:
-        raise Refusal("--program is for single runs and for 'fairlane sweep': pick one run with --at AXIS=VALUE for each axis.")
+    for option, given in (("--program", own.program), ("--control", control.control)):
+        if given:
+            raise Refusal(f"{option} is for single runs and for 'fairlane sweep': pick one run with --at AXIS=VALUE for each axis.")
     _end(0 if single.run_row(path, at, extent.seed, output.out, console) else CHECK_FAILED, output)
 
 
-def _run(chosen: Experiment, where: Where, output: Output, page: Page, control: Path | None) -> int:
+def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
     if not where.fabric.real_time:  # otherwise captures go into the results
         from fairlane.fabrics import preflight
 
@@ -123,7 +123,6 @@ def _run(chosen: Experiment, where: Where, output: Output, page: Page, control: 
         where.keep_awake,
         output.pcap,
         output.trace,
-        control=control,
     )
     if shown is None:
         ready = where.fabric.ready(chosen, settings)

@@ -28,7 +28,12 @@ class Refusal(Exception):
 
 
 class ProgramRefused(Refusal):
-    """A P4 program that does not compile, or has not every name that the controller fills and reads."""
+    """A P4 program that does not compile, or has not every name that the controller fills and reads; a control plane or a setting that does not go with the
+    program. key: of the experiment's file, at which it is refused."""
+
+    def __init__(self, message: str, key: tuple[str | int, ...] = ("control", "program")) -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class RunFailed(Exception):

@@ -60,13 +60,13 @@ def execute(
             again = f"The records of a killed run are in {shown(kept / 'raw')}; 'fairlane report {shown(kept)}' evaluates them."
             console.print(again, highlight=False, markup=False, soft_wrap=True)
         raw = folder.work / "raw"
-        program = user_files.kept_program(experiment)
+        names = user_files.kept_names(experiment)
         _check_room(experiment, folder.work)
-        made.write(folder.work, user_files.of_experiments([experiment]) | user_files.kept(ready.files))
+        made.write(folder.work, user_files.of_experiments([experiment]))
         raw.mkdir()
         with interruptible():
             outcome = ready.run(raw, show(raw) if show is not None else progress.for_console(console))
-            experiment = user_files.with_program(outcome.changed or experiment, program)
+            experiment = user_files.with_files(outcome.changed or experiment, names)
             _remove_empty_logs(raw)
             unfinished.write(raw, unfinished.Finished(experiment, outcome, fabric.name, target))
     except BaseException as error:
@@ -139,7 +139,7 @@ def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> P
     try:
         made.write(folder.work, user_files.of_experiments([experiment]))
         shutil.copytree(raw, folder.work / "raw")
-        experiment = user_files.with_program(experiment, user_files.kept_program(experiment))
+        experiment = user_files.with_files(experiment, user_files.kept_names(experiment))
         _write(experiment, outcome, folder.work / "raw", folder.work, places.VIRTUAL, places.VIRTUAL.target)
         return folder.publish()
     except BaseException:

@@ -9,13 +9,15 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fairlane import probes
 from fairlane.controller import records
 from fairlane.errors import Refusal
+from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
 from fairlane.hosts import own_algorithms
 from fairlane.hosts.algorithms import ALGORITHMS
@@ -25,6 +27,7 @@ from fairlane.schemes.base import Scheme
 
 KEPT = "files"
 """Of a folder of results, the part that has the user's own files."""
+_FOLDERS = {loader.PROGRAM: "program", loader.PLANE: "control"}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
@@ -68,7 +71,14 @@ def use_scheme(path: str | Path) -> str:
         raise Refusal(f"--scheme {path}: {error}") from error
     except Exception as error:  # any exception that the file raises while it is read
         raise Refusal(f"--scheme {path}: {registry.DESCRIPTION} cannot be read: {type(error).__name__}: {error}") from error
-    if folder not in listed and not registry.is_own(found):
+    if registry.is_own(found):
+        return found.name
+    try:
+        scheme_files(found)
+    except Refusal as refusal:
+        del registry.SCHEMES[found.name]
+        raise Refusal(f"--scheme {path}: {refusal}") from refusal
+    if folder not in listed:
         os.environ[registry.FOLDERS_VARIABLE] = os.pathsep.join([*listed, folder])
     if found.algorithm_file.is_file() and not registry.is_own(found):
         use_algorithm(found.algorithm_file)
@@ -76,18 +86,41 @@ def use_scheme(path: str | Path) -> str:
 
 
 def scheme_files(scheme: Scheme) -> dict[str, str]:
-    """The files of a scheme's folder, by name."""
-    found = sorted(path for path in scheme.folder.iterdir() if path.suffix in (".py", ".p4", ".stf", ".md") and path.is_file())
-    try:
-        return {path.name: path.read_text(encoding="utf-8") for path in found}
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refusal(f"{scheme.folder}: cannot be read: {error}") from error
+    """The files of a scheme's folder, and all that its P4 files include, by name from there. Refusal: one of them is outside the folder, so that it would not
+    go with the scheme."""
+    folder = Path(os.path.normpath(scheme.folder.absolute()))
+    found = sorted(path for path in folder.iterdir() if path.suffix in (".py", ".p4", ".stf", ".md") and path.is_file())
+    texts = {path: _text(path) for path in found if path.suffix != ".p4"}
+    for path, (text, source) in _with_included([path for path in found if path.suffix == ".p4"], folder).items():
+        if not path.is_relative_to(folder):
+            raise Refusal(
+                f"{source}: includes {path}, which is outside the scheme's folder, and results would lack it: move it to {folder}."
+            )
+        texts[path] = text
+    return {path.relative_to(folder).as_posix(): texts[path] for path in sorted(texts)}
+
+
+def _with_included(files: Iterable[Path], folder: Path) -> dict[Path, tuple[str, Path]]:
+    """P4 files with all of the user's own that they include, beside them or in a folder: text, and the file that includes it."""
+    found: dict[Path, tuple[str, Path]] = {}
+    todo = [(path, path) for path in files]
+    while todo:
+        path, source = todo.pop()
+        path = Path(os.path.normpath(path))
+        if path in found:
+            continue
+        text = _text(path)
+        found[path] = text, source
+        for name in _INCLUDE.findall(_COMMENT.sub(" ", text)):
+            beside = (place / name for place in (path.parent, folder))
+            todo += [(one, path) for one in beside if one.is_file() and not one.is_relative_to(probes.PACKAGE)][:1]
+    return found
 
 
 @dataclass(frozen=True)
-class OwnProgram:
-    """A P4 program of the user's own. files: name and text of it, of the files beside it, and of all that they include, from one folder on; main: the
-    program's name there."""
+class OwnSource:
+    """A P4 program or a control plane of the user's own. files: name and text of it, of P4 files beside it, and of all that they include, from one folder
+    on; main: its name there."""
 
     main: str
     files: tuple[tuple[str, str], ...]
@@ -97,7 +130,7 @@ class OwnProgram:
         return hashlib.sha256(repr((self.main, self.files)).encode()).hexdigest()
 
     def place(self, folder: Path) -> Path:
-        """Write the files into a folder, if it is not there yet; returns the program's path."""
+        """Write the files into a folder, if it is not there yet; returns the path of `main`."""
         if not folder.is_dir():
             for name, text in self.files:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -105,26 +138,28 @@ class OwnProgram:
         return folder / self.main
 
 
-def own_program(program: str | Path) -> OwnProgram | None:
-    """None for a program of Fairlane's. Refusal: a file cannot be read."""
-    source = Path(os.path.normpath(probes.source(str(program)).absolute()))
+def own_source(key: str, name: str) -> OwnSource | None:
+    """What a key of `loader.OWN_FILES` names; None for a program of Fairlane's, and for no file. Refusal: a file cannot be read."""
+    if key == loader.PROGRAM:
+        return _own_program(name)
+    return OwnSource(Path(name).name, ((Path(name).name, _text(Path(name))),)) if name else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal(f"{path}: cannot be read: {error}") from error
+
+
+def _own_program(program: str) -> OwnSource | None:
+    source = Path(os.path.normpath(probes.source(program).absolute()))
     if source.is_relative_to(probes.PACKAGE):
         return None
-    texts: dict[Path, str] = {}
-    todo = [source, *sorted(source.parent.glob("*.p4")), *sorted(source.parent.glob("schemes/*/*.p4"))]
-    while todo:
-        path = Path(os.path.normpath(todo.pop()))
-        if path in texts:
-            continue
-        try:
-            texts[path] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise Refusal(f"{path}: cannot be read: {error}") from error
-        for name in _INCLUDE.findall(texts[path]):
-            beside = (folder / name for folder in (path.parent, source.parent))
-            todo += [found for found in beside if found.is_file() and not found.is_relative_to(probes.PACKAGE)][:1]
+    beside = [source, *sorted(source.parent.glob("*.p4")), *sorted(source.parent.glob("schemes/*/*.p4"))]
+    texts = {path: text for path, (text, _) in _with_included(beside, source.parent).items()}
     root = Path(os.path.commonpath([path.parent for path in texts]))
-    return OwnProgram(
+    return OwnSource(
         source.relative_to(root).as_posix(), tuple(sorted((path.relative_to(root).as_posix(), text) for path, text in texts.items()))
     )
 
@@ -139,7 +174,7 @@ def own_algorithm_files(kinds: Iterable[str]) -> list[Path]:
 def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
     """All files of the user's own that decide these experiments' runs: text by the name in a folder of results."""
     found: dict[str, str] = {}
-    programs: dict[str, str] = {}
+    seen: dict[str, set[str]] = {key: set() for key in loader.OWN_FILES}
     for experiment in experiments:
         of_schemes = {scheme.algorithm_file.resolve() for scheme in experiment.schemes}
         for path in own_algorithm_files(flow.kind for flow in experiment.flows):
@@ -148,32 +183,42 @@ def of_experiments(experiments: Iterable[Experiment]) -> dict[str, str]:
         for scheme in experiment.schemes:
             if not registry.is_own(scheme):
                 found |= {f"{KEPT}/schemes/{scheme.name}/{name}": text for name, text in scheme_files(scheme).items()}
-        program = own_program(experiment.settings.control.program)
-        if program is not None and program.digest not in programs:
-            programs[program.digest] = place = numbered_place(len(programs))
-            found |= {f"{place}/{name}": text for name, text in program.files}
+        for key, digests in seen.items():
+            source = own_source(key, getattr(experiment.settings.control, key))
+            if source is not None and source.digest not in digests:
+                place = numbered_place(key, len(digests))
+                digests.add(source.digest)
+                found |= {f"{place}/{name}": text for name, text in source.files}
     return found
 
 
-def kept(files: Iterable[Path]) -> dict[str, str]:
-    """Control planes of the user's own: text by the name in a folder of results."""
-    return {f"{KEPT}/control/{path.name}": path.read_text(encoding="utf-8") for path in files}
+def numbered_place(key: str, number: int) -> str:
+    """Where the file of this number, from 0, under a key of `loader.OWN_FILES` is in a folder of results."""
+    return f"{KEPT}/{_FOLDERS[key]}" + (f"-{number + 1}" if number else "")
 
 
-def numbered_place(number: int) -> str:
-    """Where the P4 program of this number, from 0, is in a folder of results."""
-    return f"{KEPT}/program" + (f"-{number + 1}" if number else "")
+def kept_names(experiment: Experiment) -> dict[str, str]:
+    """The user's own files of [control], by key, as a folder of the experiment's results names them: where `of_experiments` puts them."""
+    sources = {key: own_source(key, getattr(experiment.settings.control, key)) for key in loader.OWN_FILES}
+    return {key: f"{numbered_place(key, 0)}/{source.main}" for key, source in sources.items() if source is not None}
 
 
-def kept_program(experiment: Experiment) -> str:
-    """The experiment's P4 program as a folder of its results names it: one of the user's own where `of_experiments` puts it."""
-    program = own_program(experiment.settings.control.program)
-    return experiment.settings.control.program if program is None else f"{numbered_place(0)}/{program.main}"
+def with_files(experiment: Experiment, files: Mapping[str, str]) -> Experiment:
+    """The experiment with other files of [control], by key."""
+    values: dict[str, Any] = dict(files)
+    return replace(experiment, settings=replace(experiment.settings, control=replace(experiment.settings.control, **values)))
 
 
-def with_program(experiment: Experiment, program: str) -> Experiment:
-    """The experiment with another P4 program."""
-    return replace(experiment, settings=replace(experiment.settings, control=replace(experiment.settings.control, program=program)))
+def with_control(experiment: Experiment, file: Path | None) -> Experiment:
+    """The experiment with the control plane of a file, if one is given. Refusal: there is no such file."""
+    return experiment if file is None else with_files(experiment, {loader.PLANE: str(checked_control(file))})
+
+
+def checked_control(file: Path) -> Path:
+    """Refusal: there is no such file."""
+    if not file.is_file():
+        raise Refusal(f"--control {file}: no such file")
+    return file
 
 
 @functools.cache
@@ -186,11 +231,9 @@ def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
     """The experiment with other files in its switches' program: each replaces the file of its name next to the program, or is
     itself the program when it has the program's name, or is whole. Refusal for a file that does not exist or replaces none, and for two whole programs."""
     program = probes.source(experiment.settings.control.program)
-    whole = [path for path in files if path.name != program.name and is_whole(path)]
-    if len(whole) > 1:
-        raise Refusal(f"--program {', --program '.join(map(str, whole))}: several whole programs: give one")
-    if whole:
-        experiment, program = with_program(experiment, str(whole[0])), whole[0]
+    whole = whole_of(files, program.name)
+    if whole is not None:
+        experiment, program = with_files(experiment, {loader.PROGRAM: str(whole)}), whole
         files = [path for path in files if path != program]
     if not files:
         return experiment
@@ -199,10 +242,19 @@ def with_programs(experiment: Experiment, files: Sequence[Path]) -> Experiment:
         if not path.is_file():
             raise Refusal(f"--program {path}: no such file")
         digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
-    return with_program(experiment, str(assemble(program, files, Path(_folder().name) / digest.hexdigest()[:16])))
+    assembled = assemble(program, files, Path(_folder().name) / digest.hexdigest()[:16])
+    return with_files(experiment, {loader.PROGRAM: str(assembled)})
 
 
-def is_whole(path: Path) -> bool:
+def whole_of(files: Sequence[Path], program: str) -> Path | None:
+    """Of P4 files that options give, the one that takes the place of an experiment's program, whose name is `program`. Refusal for several."""
+    whole = [path for path in files if path.name != program and _is_whole(path)]
+    if len(whole) > 1:
+        raise Refusal(f"--program {', --program '.join(map(str, whole))}: several whole programs: give one")
+    return whole[0] if whole else None
+
+
+def _is_whole(path: Path) -> bool:
     """Whether a P4 file is a program by itself: it has a package called main."""
     try:
         text = path.read_text(encoding="utf-8")

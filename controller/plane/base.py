@@ -70,7 +70,7 @@ class ControlPlane:
         """A port's link has another rate from now on; `switch.ports` has it, too. The rate of a link that follows a trace is each interval's mean, at its end."""
 
     def on_idle_timeout(self, switch: Switch, entry: Entry) -> Awaitable[None] | None:
-        """No packet has matched an entry for its `idle_timeout_s`. The entry is still there."""
+        """No packet has matched an entry for its `idle_timeout_s`. The entry is still there; `entry` has its action and values, too."""
 
 
 EVENTS = tuple(name for name in vars(ControlPlane) if name.startswith("on_"))

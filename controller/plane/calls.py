@@ -175,6 +175,13 @@ class Table:
         """What the table does with packets that match no entry."""
         return self._put(_Update.MODIFY, self._names.entry(self.name, {}, action, values, default=True))
 
+    def set_meter(self, keys: Mapping[str, Key], cir: int, cburst: int, pir: int, pburst: int, *, priority: int = 0) -> Call[None]:
+        """The direct meter of an entry that is there; rates and bursts as of `Meter.set`."""
+        self._names.direct_meter(self.name)
+        entry = p4r.DirectMeterEntry(table_entry=self._names.entry(self.name, keys, priority=priority))
+        _set_rates(entry.config, cir, cburst, pir, pburst)
+        return self._write(p4r.Entity(direct_meter_entry=entry), _Update.MODIFY)
+
     def read(self) -> Call[list[Entry]]:
         """All entries, in the switch's order."""
         entry = p4r.TableEntry(table_id=self._names.table(self.name).preamble.id)
@@ -247,7 +254,7 @@ class Meter(_Array):
     def set(self, index: int, cir: int, cburst: int, pir: int, pburst: int) -> Call[None]:
         """cir, pir: committed and peak rate, in bytes or packets per second as the program says. cburst, pburst: their bursts, in bytes or packets."""
         entry = p4r.MeterEntry(meter_id=self._id, index=self._index(index))
-        entry.config.cir, entry.config.cburst, entry.config.pir, entry.config.pburst = cir, cburst, pir, pburst
+        _set_rates(entry.config, cir, cburst, pir, pburst)
         return self._write(p4r.Entity(meter_entry=entry), _Update.MODIFY)
 
 
@@ -282,6 +289,10 @@ class Selector:
         for member in members:
             made.members.add(member_id=member, weight=1)
         return self._write(p4r.Entity(action_profile_group=made), kind)
+
+
+def _set_rates(config: p4r.MeterConfig, cir: int, cburst: int, pir: int, pburst: int) -> None:
+    config.cir, config.cburst, config.pir, config.pburst = cir, cburst, pir, pburst
 
 
 def _replicas_to(ports: Iterable[int]) -> list[p4r.Replica]:

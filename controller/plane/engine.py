@@ -10,13 +10,13 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from finsy.proto import p4r
 
 from fairlane.controller.plane.base import ControlPlane, Digest, PacketIn
 from fairlane.controller.plane.calls import Call, Switch, SwitchRefused
-from fairlane.controller.plane.names import Names, NotInProgram
+from fairlane.controller.plane.names import Entry, Names, NotInProgram
 from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.timetable import NS
 
@@ -36,6 +36,14 @@ class Message:
     token: int
     kind: Literal["write", "read", "stream"]
     request: Any
+
+
+_EntryKey: TypeAlias = tuple[str, int, frozenset[tuple[str, int | tuple[int, int]]]]
+
+
+def _key(entry: Entry) -> _EntryKey:
+    """By which a switch knows a table's entry."""
+    return entry.table, entry.priority, frozenset(entry.keys.items())
 
 
 class _Task:
@@ -68,6 +76,10 @@ class Engine:
         self._token = 0
         # Calls under way by token, with the switch.
         self._calls: dict[int, tuple[int, Call[Any]]] = {}
+        self._writes: dict[int, p4r.WriteRequest] = {}
+        """Of calls under way by token, those with entries."""
+        self._timed: list[dict[_EntryKey, Entry]] = [{} for _ in config.switches]
+        """By switch, entries with an idle timeout: of one that times out, a switch reports the keys alone."""
         self._event = ""
         self._starting: dict[int, set[int]] = {}
         """Of switches that have not all of their first entries: calls under way. Without calls, -1 stands for the event itself."""
@@ -109,8 +121,10 @@ class Engine:
         """A switch no longer answers; its calls are forgotten."""
         self._started[switch] = False
         self._starting.pop(switch, None)
+        self._timed[switch].clear()
         for token in [token for token, (of, _) in self._calls.items() if of == switch]:
             _, call = self._calls.pop(token)
+            self._writes.pop(token, None)
             if isinstance(call.waiter, _Task):
                 call.waiter.coroutine.close()
 
@@ -134,6 +148,7 @@ class Engine:
         if token not in self._calls:
             return []
         switch, call = self._calls.pop(token)
+        written = self._writes.pop(token, None)
         task = call.waiter
         if isinstance(read, str):
             refusal = SwitchRefused(f"switch {self._switches[switch].name} refuses it: {read}")
@@ -141,6 +156,7 @@ class Engine:
                 raise PlaneError(f"{call.where}: {refusal}")
             self._step(task, refusal)
         else:
+            self._keep_timed(switch, written)
             try:
                 call.answer(read)
             except (IndexError, KeyError) as error:
@@ -164,10 +180,23 @@ class Engine:
             self._call("on_packet_in", on, PacketIn(message.packet.payload, self._names.read_packet(message.packet)))
         elif message.HasField("idle_timeout_notification"):
             for entry in message.idle_timeout_notification.table_entry:
-                self._call("on_idle_timeout", on, self._names.read_entry(entry))
+                read = self._names.read_entry(entry)
+                known = self._timed[switch].get(_key(read), read)
+                self._call("on_idle_timeout", on, replace(read, action=known.action, values=known.values))
         elif message.HasField("error"):
             raise PlaneError(f"{self._file}: switch {on.name}: {message.error.message}")
         return self._messages()
+
+    def _keep_timed(self, switch: int, written: p4r.WriteRequest | None) -> None:
+        """What a switch has now, after it has taken a call. written: with table entries."""
+        for update in () if written is None else written.updates:
+            given = update.entity.table_entry
+            if given.is_default_action:
+                continue
+            entry = self._names.read_entry(given)
+            self._timed[switch].pop(_key(entry), None)
+            if update.type != p4r.Update.DELETE and given.idle_timeout_ns:
+                self._timed[switch][_key(entry)] = entry
 
     def overrides(self, event: str) -> bool:
         """Whether the plane's class has a method of its own for an event."""
@@ -187,6 +216,8 @@ class Engine:
             call.answer([])
         else:
             self._calls[self._token] = switch, call
+            if kind == "write" and request.updates[0].entity.HasField("table_entry"):
+                self._writes[self._token] = request
             if switch in self._starting:
                 self._starting[switch].add(self._token)
         return call

@@ -72,6 +72,7 @@ class Names(P4Info):
         self._action_of = {action.preamble.id: action for action in message.actions}
         self._digest_of = {digest.preamble.id: digest for digest in message.digests}
         self._counted = {counter.direct_table_id for counter in message.direct_counters}
+        self._metered = {meter.direct_table_id for meter in message.direct_meters}
 
     def table(self, name: str) -> p4i.Table:
         return _find(self.tables, name, "table")
@@ -152,6 +153,11 @@ class Names(P4Info):
     def counts(self, table: str) -> bool:
         """Whether the table has a direct counter."""
         return self.table(table).preamble.id in self._counted
+
+    def direct_meter(self, table: str) -> None:
+        """NotInProgram: the table has no direct meter."""
+        if self.table(table).preamble.id not in self._metered:
+            raise NotInProgram(f"table {table} has no direct meter")
 
     def read_entry(self, entry: p4r.TableEntry) -> Entry:
         """What a switch has said about an entry."""

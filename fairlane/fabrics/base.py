@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Settings:
     """Settings of a run, of every fabric: each uses those that it has. control_delay_s: virtual, one way between the controller and each switch.
     first_grpc_port, restart_after_s, rtt_check, keep_awake: Mininet, as `mininet_run.Options`. pcap: where captures go. trace: a file for
-    the log of every packet. live: drives the run in virtual time in place of `virtual_fabric.advance`. control: the Python file of a control plane of one's own."""
+    the log of every packet. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
 
     target: Choice = "auto"
     compiler: CompilerChoice = "auto"
@@ -36,20 +36,18 @@ class Settings:
     pcap: Path | None = None
     trace: Path | None = None
     live: Driving | None = None
-    control: Path | None = None
 
 
 @dataclass(frozen=True)
 class Ready:
     """An experiment on a fabric that can run it. target: what runs the P4 program, as records name it. why: a sentence about that choice. run:
-    leaves the raw records in a folder. RunFailed: the run ended early. files: a control plane of the user's own."""
+    leaves the raw records in a folder. RunFailed: the run ended early."""
 
     experiment: Experiment
     fabric: Fabric
     target: str
     why: str
     run: Callable[[Path, Progress], Outcome]
-    files: tuple[Path, ...] = ()
 
 
 class Fabric(ABC):

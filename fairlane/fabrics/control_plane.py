@@ -19,12 +19,17 @@ from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.timetable import NS
 from fairlane.errors import ProgramRefused, Refusal
-from fairlane.experiments.model import Experiment
-from fairlane.inputs.located_toml import Document
+from fairlane.experiments import loader
+from fairlane.experiments.model import Control, Experiment
+from fairlane.inputs.located_toml import Document, KeyPath, show
 from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
+
+PROGRAM_KEY, PLANE_KEY = ("control", loader.PROGRAM), ("control", loader.PLANE)
+_OF_ANY_PLANE = (*loader.OWN_FILES, "interval_s")
+"""Keys of [control] that have an effect without Fairlane's controller."""
 
 
 def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: dict[str, int], json: Path, p4info: Path) -> Config:
@@ -80,42 +85,54 @@ class OwnPlane:
         program = Path(experiment.settings.control.program).name
         if self.file:
             return f"control plane: {self.kind.__name__} of {self.file}"
-        return f"control plane: none. {program} has no table of als.p4, and nothing fills its tables; --control FILE.py does (docs/own-program.md)"
+        return f"control plane: none. {program} has no table of als.p4, and nothing fills its tables; --control FILE.py or plane of [control] does (docs/own-program.md)"
 
 
-def own_plane(file: Path | None) -> OwnPlane | None:
-    """The control plane of a file. Refusal names its fault."""
-    if file is None:
+def plane_of(experiment: Experiment, p4info: Path) -> OwnPlane | None:
+    """The control plane of a run; None for Fairlane's own controller. A program without any table of als.p4 has the experiment's, or one that fills nothing.
+    ProgramRefused names everything that a program for Fairlane's controller lacks, a setting that has no effect without that controller, or the fault of the
+    control plane's file."""
+    control = experiment.settings.control
+    if not control.plane and check_program(experiment, p4info):
         return None
-    try:
-        return OwnPlane(own_file.load(file), str(file))
-    except PlaneError as error:
-        raise Refusal(f"--control {error}") from error
-
-
-def files(own: OwnPlane | None) -> tuple[Path, ...]:
-    """Of the user's own."""
-    return () if own is None else (Path(own.file),)
-
-
-def plane_of(experiment: Experiment, p4info: Path, own: OwnPlane | None = None) -> OwnPlane | None:
-    """The control plane of a run; None for Fairlane's own controller. A program without any table of als.p4 has the one given, or one that fills nothing.
-    ProgramRefused names everything that a program for Fairlane's controller lacks."""
-    if own is None and check_program(experiment, p4info):
-        return None
-    program = experiment.settings.control.program
-    if probes.is_own(probes.source(program)):
-        raise Refusal(
-            f"--control {own.file if own else ''}: {program} has Fairlane's controller. Name a P4 program of your own as well: "
-            "--program FILE.p4 (docs/own-program.md)."
+    if probes.is_own(probes.source(control.program)):
+        raise ProgramRefused(
+            f"{control.plane}: {control.program} has Fairlane's controller. Name a P4 program of your own as well: "
+            "--program FILE.p4, or program of [control] (docs/own-program.md).",
+            PLANE_KEY,
         )
+    _check_effective(experiment)
+    if not control.plane:
+        return OwnPlane()
+    try:
+        return OwnPlane(own_file.load(Path(control.plane)), control.plane)
+    except PlaneError as error:
+        raise ProgramRefused(str(error), PLANE_KEY) from error
+
+
+def _check_effective(experiment: Experiment) -> None:
+    """ProgramRefused: a setting is for als.p4 and Fairlane's controller, and the experiment has neither."""
+    settings, usual = experiment.settings, Control()
+    without = f"and {settings.control.program} has neither"
     for link in experiment.topology.links:
         if link.aqm is not None:
             raise ProgramRefused(
-                f"link {' - '.join(link.ends)}: the queue management {link.queue} is part of als.p4, and {program} has a control plane of its own: "
-                'leave --queue out, or write queue = "droptail".'
+                f"link {' - '.join(link.ends)}: the queue management {link.queue} is part of als.p4, and {settings.control.program} is another "
+                'program: leave --queue out, or write queue = "droptail".',
+                ("topology", link.queue or ""),
             )
-    return own or OwnPlane()
+    for member in dataclasses.fields(Control):
+        if member.name not in _OF_ANY_PLANE and getattr(settings.control, member.name) != getattr(usual, member.name):
+            key = ("control", member.name)
+            raise ProgramRefused(f"{show(key)} is for als.p4 and its controller, {without}: leave it out.", key)
+    for i, change in enumerate(settings.changes):
+        if change.als is not None:
+            raise ProgramRefused(f"als of a switch is for als.p4 and its controller, {without}: leave this change out.", ("changes", i))
+    for i, check in enumerate(settings.checks):
+        if check.metric in loader.OF_CONTROLLER:
+            raise ProgramRefused(
+                f"{check.metric} comes from records of als.p4's controller, {without}: leave this check out.", ("checks", i, "metric")
+            )
 
 
 def check_program(experiment: Experiment, p4info: Path) -> bool:
@@ -148,7 +165,7 @@ def check_program(experiment: Experiment, p4info: Path) -> bool:
             f"reads in this experiment:\n  "
             + "\n  ".join(lacking)
             + "\nGive it these full names (docs/own-p4-program.md, docs/own-aqm.md), or "
-            "run it with a control plane of its own: --control FILE.py (docs/own-program.md)."
+            "run it with a control plane of its own: --control FILE.py, or plane of [control] (docs/own-program.md)."
         )
     return True
 
@@ -181,12 +198,28 @@ def plane_configuration(
     return PlaneConfig(str(p4info), str(json), experiment.settings.control.interval_s, tuple(nodes), hosts)
 
 
-def located(error: Refusal, document: Document | None, programs: Sequence[str | Path] = ()) -> Exception:
-    """The same refusal of a program, at the option that gave the files, or at the key of the experiment's file that names it."""
-    if programs:
-        return type(error)(f"--program {', '.join(map(str, programs))}: {error}", error.code)
-    key = ("control", "program")
-    return document.error(key, str(error)) if document is not None and key in document.places else error
+def located(
+    error: ProgramRefused, document: Document | None, programs: Sequence[str | Path] = (), control: str | Path | None = None
+) -> Exception:
+    """The same refusal, at the option that gave the files, or at the key of the experiment's file. programs, control: as options gave them."""
+    for key in (error.key, PROGRAM_KEY):
+        if key == PROGRAM_KEY and programs:
+            return ProgramRefused(f"--program {', '.join(map(str, programs))}: {error}", key)
+        if key == PLANE_KEY and control is not None:
+            return ProgramRefused(f"--control {error}", key)
+        if document is not None and (place := _place(document, key)) is not None:
+            return document.error(place, str(error))
+    return error
+
+
+def _place(document: Document, key: KeyPath) -> KeyPath | None:
+    """Of a key in a document; of ("topology", QUEUE), the first key that gives a link this queue management."""
+    if key in document.places:
+        return key
+    if key[0] != "topology":
+        return None
+    of_links = (path for path in document.places if path[0] == "topology")
+    return next((path for path in of_links if path[-1] == key[-1] or (path[-1] == "queue" and document.at(path) == key[-1])), None)
 
 
 def _schemes(link: Link) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.experiments import fabrics
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import control_plane, flows, preflight, targets
+from fairlane.fabrics import flows, preflight, targets
 from fairlane.fabrics.base import Fabric, Ready, Settings
 from fairlane.inputs.located_toml import Document
 
@@ -28,7 +28,7 @@ class Mininet(Fabric):
 
         toolchain = options.toolchain
         run = lambda folder, progress: mininet_run.run(experiment, options, folder, progress)
-        return Ready(experiment, self, toolchain.target.name, toolchain.why, run, control_plane.files(options.control))
+        return Ready(experiment, self, toolchain.target.name, toolchain.why, run)
 
     def options(self, experiment: Experiment, settings: Settings) -> Options:
         """As `ready`, for a network without its flows (`fairlane shell`)."""
@@ -44,7 +44,6 @@ class Mininet(Fabric):
             settings.rtt_check,
             settings.keep_awake,
             settings.pcap is not None,
-            control_plane.own_plane(settings.control),
         )
 
     def has_target(self, choice: targets.Choice) -> bool:

@@ -50,8 +50,7 @@ _CHANGES = "changes.json"
 @dataclass(frozen=True)
 class Options:
     """restart_after_s: seconds before a dead switch or controller is restarted. rtt_check: end the run when a path's measured
-    round trip differs from the declared one. keep_awake: loops that keep the processors from sleeping; None: on a virtual machine. pcap: record all frames of all switch ports.
-    control: a control plane of one's own."""
+    round trip differs from the declared one. keep_awake: loops that keep the processors from sleeping; None: on a virtual machine. pcap: record all frames of all switch ports."""
 
     toolchain: Toolchain
     first_grpc_port: int
@@ -59,7 +58,6 @@ class Options:
     rtt_check: bool = True
     keep_awake: bool | None = None
     pcap: bool = False
-    control: control_plane.OwnPlane | None = None
 
 
 @contextlib.contextmanager
@@ -75,7 +73,7 @@ def network(
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    own = control_plane.plane_of(experiment, p4info_path, options.control)
+    own = control_plane.plane_of(experiment, p4info_path)
     if own is not None:
         say(own.sentence(experiment))
     headers = Headers(json_path)

@@ -20,20 +20,18 @@ class Virtual(Fabric):
     """In records: the switches are in the process."""
 
     def ready(self, experiment: Experiment, settings: Settings = Settings()) -> Ready:
-        from fairlane.fabrics import control_plane, virtual_fabric  # loads the compiled module
+        from fairlane.fabrics import virtual_fabric  # loads the compiled module
 
         self.check_target(settings.target)
         virtual_fabric.check_built()
         compiler = targets.compiler(settings.compiler)
-        own = control_plane.own_plane(settings.control)
-        options = virtual_fabric.Options(compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live, control=own)
+        options = virtual_fabric.Options(compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live)
         return Ready(
             experiment,
             self,
             self.target,
             compiler.why,
             lambda folder, progress: virtual_fabric.run(experiment, options, folder, progress),
-            control_plane.files(own),
         )
 
     def has_target(self, choice: targets.Choice) -> bool:

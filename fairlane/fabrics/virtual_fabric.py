@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypedDict
 from fairlane.controller.changes import Change as ControllerChange
 from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
-from fairlane.errors import CANNOT_RUN_HERE, Refusal, RunFailed
+from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import control_plane, descriptors, flows, targets
@@ -74,7 +74,7 @@ class Needed:
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
-    change it. needed: records to write, None for all; the run is the same. control: a control plane of one's own."""
+    change it. needed: records to write, None for all; the run is the same."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -82,7 +82,6 @@ class Options:
     trace: Path | None = None
     live: Driving | None = None
     needed: Needed | None = None
-    control: control_plane.OwnPlane | None = None
 
 
 @dataclass
@@ -201,7 +200,7 @@ def build(
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    own = control_plane.plane_of(experiment, p4info_path, options.control)
+    own = control_plane.plane_of(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
@@ -241,7 +240,7 @@ def _controller(
     try:
         return VirtualPlane(network, own, own.sentence(experiment), folder, changes)
     except PlaneError as error:
-        raise Refusal(f"--control {error}") from error
+        raise ProgramRefused(str(error), control_plane.PLANE_KEY) from error
 
 
 def _link(link: Link) -> native.Link:

@@ -32,7 +32,7 @@ _read: dict[str, bytes] = {}
 
 def load(folder: Path | str) -> Scheme:
     """The scheme of a folder, added to `SCHEMES`; one of a user's own whose description has changed since is read again. ValueError names the folder and what is
-    wrong with it; what its `scheme.py` itself raises passes through."""
+    wrong with it, or the other folder with a scheme of this name; what its `scheme.py` itself raises passes through."""
     folder = Path(folder).resolve()
     description = folder / DESCRIPTION
     if not description.is_file():
@@ -48,16 +48,26 @@ def load(folder: Path | str) -> Scheme:
     scheme = getattr(module, "SCHEME", None)
     if not isinstance(scheme, Scheme):
         raise ValueError(f'{description}: describes no scheme. Write SCHEME = Scheme("my-scheme", ...), as the files of p4src/schemes do')
-    if scheme.name == DROPTAIL or ((known := SCHEMES.get(scheme.name)) is not None and known.folder.resolve() != folder and is_own(known)):
+    known = SCHEMES.get(scheme.name)
+    if scheme.name == DROPTAIL or (known is not None and known.folder.resolve() != folder and is_own(known)):
         raise ValueError(f"{description}: a scheme called {scheme.name!r} comes with Fairlane: give yours another name")
     for file in [scheme.file, *([scheme.header_file] if scheme.header else [])]:
         if not file.is_file():
             raise ValueError(f"{folder}: no P4 file {file.name}, which a scheme called {scheme.name!r} has")
+    if known is not None and _is_another(known, scheme, text):
+        raise ValueError(f"{folder}: a scheme called {scheme.name!r} comes from {known.folder} already: give one of the two another name")
     SCHEMES[scheme.name], _read[scheme.name] = scheme, text
     ordered = sorted(SCHEMES.values(), key=lambda one: (not is_own(one), one.order, one.name))
     SCHEMES.clear()
     SCHEMES.update((one.name, one) for one in ordered)
     return scheme
+
+
+def _is_another(known: Scheme, scheme: Scheme, text: bytes) -> bool:
+    """Whether one that is known is there still, in another folder, and differs from a scheme with this description: a copy, as results have it, does not."""
+    if known.folder.resolve() == scheme.folder.resolve() or not known.file.is_file():
+        return False
+    return _read.get(known.name) != text or known.file.read_bytes() != scheme.file.read_bytes()
 
 
 def is_own(scheme: Scheme) -> bool:

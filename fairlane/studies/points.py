@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import probes, user_files
-from fairlane.errors import ProgramRefused, Refusal, RunFailed
+from fairlane.errors import ProgramRefused, RunFailed
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import control_plane, targets, virtual_fabric
@@ -25,7 +25,7 @@ from fairlane.schemes import registry
 from fairlane.studies import measures, programs, store, traces
 from fairlane.studies.study import Curve, OwnFiles, Study
 from fairlane.topologies.model import ETHERNET_BYTES
-from fairlane.user_files import OwnProgram
+from fairlane.user_files import OwnSource
 
 _RUN_S = 0.05
 _PACKET_S = 0.7e-6
@@ -38,8 +38,8 @@ _PROSE = ("title", "paper", "open", "checks", "inherits")
 
 @dataclass(frozen=True)
 class Job:
-    """study, key: where the result goes. traces: name and text of the user's own that the document names. own_program: the user's own P4 program that the
-    document names. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which whoever runs the job must have too. cost: guess
+    """study, key: where the result goes. traces: name and text of the user's own that the document names. own: the user's own P4 program and control plane that
+    the document names, by key. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which whoever runs the job must have too. cost: guess
     of its processor time in seconds."""
 
     study: str
@@ -53,7 +53,7 @@ class Job:
     curves: tuple[Curve, ...]
     files: OwnFiles
     traces: tuple[tuple[str, str], ...]
-    own_program: OwnProgram | None
+    own: tuple[tuple[str, OwnSource], ...]
     inputs: str
     program: str
     cost: float
@@ -65,7 +65,7 @@ def jobs(study: Study) -> list[Job]:
     checked: set[tuple[Any, ...]] = set()
     digests: dict[str, str] = {}
     carried: dict[Path, tuple[str, str]] = {}
-    own_program: OwnProgram | None = None
+    sources: dict[str, OwnSource] = {}
     experiment: Experiment | None = None
     axes: tuple[tuple[str, Any], ...] | None = None
     for point in study.sweep.points:
@@ -74,13 +74,13 @@ def jobs(study: Study) -> list[Job]:
             document = Document(document.name, {**document.values, "duration_s": study.duration_s}, document.places)
         if experiment is None or point.axes != axes:  # a seed changes neither kinds, nor the program, nor cost
             experiment, axes = loader.from_document(document, study.id), point.axes
-            own_program = programs.own(document)
+            sources = programs.own(document)
             _check_program(experiment, study, checked)
         own = traces.own(document)
         carried |= {file: traces.carried(file) for file in own.values() if file not in carried}
         document = traces.renamed(document, {name: carried[file][0] for name, file in own.items()})
-        if own_program is not None:
-            document = programs.named(document, programs.carried(own_program))
+        if sources:
+            document = programs.named(document, {key: programs.carried(source) for key, source in sources.items()})
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
         kinds = sorted({group.kind for group in experiment.settings.flows})
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
@@ -90,7 +90,7 @@ def jobs(study: Study) -> list[Job]:
                 [digests[kind] for kind in kinds],
                 [
                     list(study.files.programs),
-                    own_program.files if own_program else [],
+                    [source.files for source in sources.values()],
                     *([list(study.files.schemes)] if study.files.schemes else []),
                 ],
                 decisive(document),
@@ -111,7 +111,7 @@ def jobs(study: Study) -> list[Job]:
                 curves,
                 study.files,
                 tuple(sorted({carried[file] for file in own.values()})),
-                own_program,
+                tuple(sources.items()),
                 inputs,
                 store.program_digest(),
                 _cost(experiment),
@@ -125,20 +125,35 @@ def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any,
     or Refusal names what it lacks."""
     control = experiment.settings.control
     key = control, experiment.everywhere, frozenset(link.queue for link in experiment.topology.links), experiment.defines
-    if key in checked or (probes.is_own(probes.source(control.program)) and not study.files.programs and not study.files.schemes):
+    own = control.plane or study.files.programs or study.files.schemes
+    if key in checked or (probes.is_own(probes.source(control.program)) and not own):
         return
     checked.add(key)
     with tempfile.TemporaryDirectory(prefix="fairlane-check-") as folder:
         try:
             experiment = _with_programs(experiment, study.files)
             _, p4info = targets.compiled(experiment, targets.compiler(), Path(folder))
-            if not control_plane.check_program(experiment, p4info):
+            own_plane = control_plane.plane_of(experiment, p4info)
+            if own_plane is not None and not own_plane.file:  # a single run says so; a study would give empty figures
                 raise ProgramRefused(
-                    f"{control.program} has no table of als.p4, and a study has Fairlane's controller: 'fairlane run' takes --control FILE.py "
+                    f"{control.program} has no table of als.p4, and nothing fills its tables: --control FILE.py or plane of [control] does "
                     "(docs/own-program.md)"
                 )
-        except Refusal as error:
-            raise control_plane.located(error, study.document, [name for name, _ in study.files.programs]) from error
+            if own_plane is not None:
+                _check_measured(study, control.program)
+        except ProgramRefused as error:
+            raise control_plane.located(error, study.document, study.files.program_paths, study.files.control or None) from error
+
+
+def _check_measured(study: Study, program: str) -> None:
+    """ConfigError: something that is measured comes from records of Fairlane's controller, and the study has another control plane."""
+    without = f"comes from records of als.p4's controller, and {program} has another: leave it out"
+    for name, text in study.measures.items():
+        if found := {f"run.{metric}" for metric in loader.OF_CONTROLLER} & expressions.names_in(text):
+            raise study.document.error(("measure", name), f"{min(found)} {without}")
+    for i, curve in enumerate(study.curves):
+        if curve.of == "fair_rate":
+            raise study.document.error(("curves", i), f"fair_rate {without}")
 
 
 def decisive(document: Document) -> dict[str, Any]:
@@ -182,14 +197,18 @@ def run(job: Job) -> Done:
     document = job.document
     if job.traces:
         document = traces.placed(document, dict(job.traces), Path(_folder().name) / "traces")
-    if job.own_program is not None:
-        document = programs.placed(document, job.own_program, Path(_folder().name) / "programs")
+    if job.own:
+        document = programs.placed(document, dict(job.own), Path(_folder().name) / "programs")
     experiment = loader.from_document(document, job.study)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
         wanted = needed(experiment, dict(job.measures), job.curves)
         options = virtual_fabric.Options(_compiler(), needed=wanted)
-        outcome = virtual_fabric.run(_with_programs(experiment, job.files), options, folder, Silent())
+        try:
+            outcome = virtual_fabric.run(_with_programs(experiment, job.files), options, folder, Silent())
+        except RunFailed as error:  # the place of a control plane here says nothing
+            plane = experiment.settings.control.plane
+            raise RunFailed(str(error).replace(plane, Path(plane).name), error.code) from error
         recorded = series.load(folder, experiment, outcome.timing, wanted.ports if wanted else None)
         kept = {
             "study": job.study,
@@ -257,7 +276,9 @@ def _take_schemes(files: OwnFiles) -> None:
         folder = Path(_folder().name) / f"schemes-{store.digest_of(texts)[:16]}" / name
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in texts.items():
+            (folder / file).parent.mkdir(exist_ok=True, parents=True)
             (folder / file).write_text(text, encoding="utf-8", newline="\n")
+        registry.SCHEMES.pop(name, None)  # of an earlier job, or of the folder before it was changed
         user_files.use_scheme(folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,11 +13,11 @@ from fairlane import user_files
 from fairlane.errors import Refusal
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.expressions import Value
-from fairlane.experiments.model import Settings
+from fairlane.experiments.model import Control, Settings
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.schemes import registry
-from fairlane.studies import defaults, measures, settling, units
+from fairlane.studies import defaults, measures, programs, settling, units
 from fairlane.studies.study import NO_FILES, Comparison, Curve, Figure, OwnFiles, Study
 
 Axes = Mapping[str, Sequence[Value]]
@@ -34,7 +35,12 @@ class Tables:
     measure: dict[str, Any] = field(default_factory=dict)
 
 
-def own_files(algorithms: Sequence[str | Path] = (), programs: Sequence[str | Path] = (), schemes: Sequence[str | Path] = ()) -> OwnFiles:
+def own_files(
+    algorithms: Sequence[str | Path] = (),
+    programs: Sequence[str | Path] = (),
+    schemes: Sequence[str | Path] = (),
+    control: str | Path | None = None,
+) -> OwnFiles:
     """The user's own files, read; their flow kinds and schemes are known from now on. Refusal names the file at fault."""
     user_files.check_environment()
     for path in algorithms:
@@ -43,7 +49,13 @@ def own_files(algorithms: Sequence[str | Path] = (), programs: Sequence[str | Pa
     for path in schemes:
         name = user_files.use_scheme(path)
         of_schemes += [(f"{name}/{file}", text) for file, text in user_files.scheme_files(registry.SCHEMES[name]).items()]
-    return OwnFiles(_texts("--algorithm", algorithms), _texts("--program", programs), tuple(of_schemes))
+    return OwnFiles(
+        _texts("--algorithm", algorithms),
+        _texts("--program", programs),
+        tuple(of_schemes),
+        tuple(str(Path(path).absolute()) for path in programs),
+        "" if control is None else str(user_files.checked_control(Path(control)).absolute()),
+    )
 
 
 def _texts(option: str, paths: Sequence[str | Path]) -> tuple[tuple[str, str], ...]:
@@ -75,7 +87,7 @@ def from_document(
     changed: dict[str, Any] = {"seeds": list(seeds)} if seeds else {}
     if duration_s is not None:
         changed["duration_s"] = loader.check_duration(duration_s)
-    document = Document(document.name, {**document.values, **changed}, document.places)
+    document, files = _with_options(Document(document.name, {**document.values, **changed}, document.places), files)
     tables = schema.build(Tables, Document(document.name, {k: v for k, v in document.values.items() if k in KEYS}, document.places))
     expanded, settings, groups = runs(document, name)
     if files.programs:
@@ -85,6 +97,19 @@ def from_document(
     check(document, measured, tables.curves, figures, tables.compare, expanded, groups)
     compared, left_out = comparisons(document, tables.compare, expanded, whole or expanded.axes)
     return Study(name, settings.title, expanded, measured, tables.curves, figures, compared, document, files=files, left_out=left_out)
+
+
+def _with_options(document: Document, files: OwnFiles) -> tuple[Document, OwnFiles]:
+    """The document with the whole program and the control plane that options give, and the files without that program."""
+    control = document.values.get("control", {})
+    named = control.get(loader.PROGRAM, Control.program) if isinstance(control, dict) else ""
+    whole = user_files.whole_of([Path(path) for path in files.program_paths], Path(named).name if isinstance(named, str) else "")
+    given = {loader.PROGRAM: str(whole or ""), loader.PLANE: files.control}
+    if not any(given.values()) or not isinstance(control, dict):
+        return document, files
+    if whole is not None:
+        files = dataclasses.replace(files, programs=tuple(one for one in files.programs if one[0] != whole.name))
+    return programs.named(document, {key: path for key, path in given.items() if path}), files
 
 
 def runs(document: Document, name: str, quick: bool = False) -> tuple[sweep.Sweep, Settings, tuple[str, ...]]:

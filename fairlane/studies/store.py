@@ -27,6 +27,7 @@ FOLDER = "points"
 """Of a study's folder, the part that keeps each run's result."""
 _SOURCES = (
     "controller/*.py",
+    "controller/plane/*.py",
     "topologies/*.py",
     "p4src/**/*.p4",
     "p4src/schemes/*/*.py",
@@ -44,6 +45,7 @@ _SOURCES = (
     "results/series.py",
     "fabrics/virtual_control.py",
     "fabrics/virtual_fabric.py",
+    "fabrics/virtual_plane.py",
     "studies/measures.py",
     "studies/points.py",
     "studies/settling.py",

@@ -107,11 +107,14 @@ class Comparison:
 @dataclass(frozen=True)
 class OwnFiles:
     """Algorithms, P4 files and schemes of the user's own, (name, text) of each file: they go with every run to wherever it runs. A scheme's files are
-    called FOLDER/FILE."""
+    called FOLDER/FILE. program_paths, control: whole paths of P4 files and of a
+    control plane, as options give them."""
 
     algorithms: tuple[tuple[str, str], ...] = ()
     programs: tuple[tuple[str, str], ...] = ()
     schemes: tuple[tuple[str, str], ...] = ()
+    program_paths: tuple[str, ...] = ()
+    control: str = ""
 
     @property
     def scheme_folders(self) -> tuple[str, ...]:

@@ -159,7 +159,7 @@ def command(files: OwnFiles, name: str = "study.toml") -> str:
 
 
 def _again(study: Study, names: Mapping[str, str]) -> str:
-    """The study as one file: what it inherits is in it. names: of its traces and programs, in the folder."""
+    """The study as one file: what it inherits is in it. names: of its traces, programs and control planes, in the folder."""
     values = {key: value for key, value in study.document.values.items() if key != "inherits"}
     values = traces.everywhere({**values, "sweep": study.sweep.axes, "measure": study.measures}, names)
     values["seeds"] = list(study.sweep.seeds)

@@ -92,7 +92,7 @@ def test_an_algorithm_of_a_file_anywhere_runs(tmp_path: Path, no_other_algorithm
     path = tmp_path / "mine.py"
     path.write_text(OWN)
     try:
-        result = api.run("dumbbell", ["own-scheme:2"], duration_s=10, algorithms=[path])
+        result = api.run("dumbbell", ["own-scheme:2"], duration_s=10, algorithms=path)
         assert list(result.kinds.index) == ["own-scheme"]
         # Processes that a run starts know it, too.
         line = "from fairlane.experiments import kinds; from fairlane.hosts.algorithms import ALGORITHMS; print(ALGORITHMS['own-scheme'].summary)"

@@ -15,7 +15,7 @@ from fairlane.controller.plane import network
 from fairlane.controller.plane.base import ControlPlane, Digest
 from fairlane.controller.plane.calls import CounterValue, Switch, SwitchRefused
 from fairlane.controller.plane.engine import Engine, PlaneError
-from fairlane.controller.plane.names import Group, Key, Member, Names, NotInProgram, Value
+from fairlane.controller.plane.names import Entry, Group, Key, Member, Names, NotInProgram, Value
 
 PROGRAM = probes.ROOT / "tests" / "schemes" / "plane_events.p4"
 
@@ -177,6 +177,53 @@ def test_digests_come_by_names_and_are_acknowledged(names: Names) -> None:
     (ack,) = driven.streamed(9, 1, p4r.StreamMessageResponse(digest=p4r.DigestList(digest_id=digest, list_id=4, data=rows)))
     assert plane.told[2:] == [("s2", Digest("seen_t", {"source": 0x0A000001, "port": 2}))]
     assert (ack.kind, ack.request.digest_ack.list_id) == ("stream", 4)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["insert", "modify", "delete", "default"]), st.integers(0, 2), st.booleans(), st.booleans())))
+def test_an_idle_timeout_has_the_action_that_the_switch_has_taken_last(names: Names, steps: list[tuple[str, int, bool, bool]]) -> None:
+    """Of each step: what is written, of which entry, with an idle timeout or without, and whether the switch takes it."""
+    events: list[tuple[object, object]] = []
+    keys = [{"hdr.ipv4.destination": (0, 0)}, {"hdr.ipv4.destination": (8, 32)}, {"hdr.ipv4.destination": (8, 31)}]
+
+    class Own(ControlPlane):
+        async def on_packet_in(self, switch: Switch, packet: object) -> None:
+            table = switch.table("route")
+            try:
+                if step == "delete":
+                    await table.delete(keys[one])
+                elif step == "default":
+                    await table.set_default("send", values)
+                else:
+                    await getattr(table, step)(keys[one], "send", values, idle_timeout_s=float(timed))
+            except SwitchRefused:
+                pass
+
+        def on_idle_timeout(self, switch: Switch, entry: Entry) -> None:
+            events.append((entry.action, entry.values))
+
+    driven = started(Own(), names)
+    has: dict[int, dict[str, int]] = {}
+    for number, (step, one, timed, taken) in enumerate(steps):
+        values = {"port": one, "mac": number}
+        (message,) = driven.streamed(number, 0, p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=b"")))
+        driven.answered(number, message.token, [] if taken else "no")
+        if taken and step != "default":
+            has.pop(one, None)
+            if step != "delete" and timed:
+                has[one] = values
+    for one, key in enumerate(keys):
+        entry = names.entry("route", key)  # a switch reports the keys alone
+        note = p4r.StreamMessageResponse(idle_timeout_notification=p4r.IdleTimeoutNotification(table_entry=[entry]))
+        assert driven.streamed(99, 0, note) == []
+        assert events[one] == (("I.send", has[one]) if one in has else (None, {}))
+
+
+def test_a_direct_meter_is_of_an_entry(names: Names) -> None:
+    plane = Plane()
+    started(plane, names)
+    with pytest.raises(NotInProgram, match="table marks has no direct meter"):
+        plane.switches["s1"].table("marks").set_meter({}, 1, 2, 3, 4)
 
 
 def test_an_event_awaits_nothing_but_switches(names: Names) -> None:

@@ -39,7 +39,9 @@ struct seen_t {
     bit<9>  port;
 }
 
-struct meta_t { }
+struct meta_t {
+    bit<32> pace;
+}
 
 const bit<9> CPU = 510;
 
@@ -80,6 +82,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t stan
     counter(8, CounterType.packets_and_bytes) by_port;
     meter(8, MeterType.bytes) rates;
     direct_counter(CounterType.packets_and_bytes) hits;
+    direct_meter<bit<32>>(MeterType.bytes) pace;
     action_selector(HashAlgorithm.crc32, 16, 8) spread;
 
     action to_cpu() {
@@ -90,12 +93,14 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t stan
 
     action send(bit<9> port, bit<48> mac) {
         hits.count();
+        pace.read(meta.pace);
         hdr.ethernet.destination = mac;
         standard.egress_spec = port;
     }
 
     action copies(bit<16> group, bit<48> mac) {
         hits.count();
+        pace.read(meta.pace);
         hdr.ethernet.destination = mac;
         standard.mcast_grp = group;
     }
@@ -105,6 +110,7 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t stan
         actions = { to_cpu; send; copies; }
         default_action = to_cpu();
         counters = hits;
+        meters = pace;
         support_timeout = true;
     }
 
@@ -138,6 +144,9 @@ control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t stan
             count = count + 1;
             packets.write(0, count);
             by_port.count(colour);
+            if (meta.pace == 2) {
+                by_port.count(3);
+            }
             if (count == wanted) {
                 digest<seen_t>(1, { hdr.ipv4.source, standard.ingress_port });
             }

@@ -44,12 +44,13 @@ class Events(ControlPlane):
             route.insert({"hdr.ipv4.destination": (to, 32)}, "I.copies", {"group": host.port, "mac": host.mac}, idle_timeout_s=0.4)
         else:
             route.insert({"hdr.ipv4.destination": f"{to}/32"}, "I.send", {"port": port, "mac": switch.ports[port].mac}, idle_timeout_s=0.4)
+        route.set_meter({"hdr.ipv4.destination": f"{to}/32"}, cir=1, cburst=2000, pir=1, pburst=4000)
 
     def on_digest(self, switch, digest):
         self.record(event="digest", switch=switch.name, name=digest.name, values=digest.values)
 
     def on_idle_timeout(self, switch, entry):
-        self.record(event="idle", switch=switch.name, keys=entry.keys, action=entry.action)
+        self.record(event="idle", switch=switch.name, keys=entry.keys, action=entry.action, values=entry.values)
         switch.table(entry.table).delete(entry.keys)
         self.asked.discard((switch.name, str(IPv4Address(entry.keys["hdr.ipv4.destination"][0]))))
 
@@ -63,5 +64,6 @@ class Events(ControlPlane):
             event="interval",
             packets=await switch.register("I.packets").read(0),
             colours=[count.packets for count in counts[:3]],
+            paced=counts[3].packets,
             routes=[[entry.keys, entry.action, entry.packets] for entry in await switch.table("I.route").read()],
         )

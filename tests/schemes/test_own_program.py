@@ -111,13 +111,11 @@ def test_every_missing_name_is_told_before_a_run(
     assert not list(here.glob("o/**/*.json"))
 
 
-def test_a_study_needs_a_program_for_our_controller(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_needs_a_control_plane(here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "own.p4").write_text(FORWARDING.replace('@name(".AlsIngress.connections.observation")', ""))
     code, said = run(capsys, monkeypatch, "sweep", "study.toml", "--out", "o")
     assert code == 2
-    assert "study.toml:10: control.program: own.p4 has no table of als.p4, and a study has Fairlane's controller" in said
+    assert "study.toml:10: control.program: own.p4 has no table of als.p4, and nothing fills its tables: --control FILE.py" in said
 
 
 def test_a_file_that_drops_names_is_refused_by_its_option(

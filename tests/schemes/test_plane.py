@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairlane import cli, probes
+from fairlane import api, cli, probes
+from fairlane.inputs import located_toml
+from fairlane.inputs.located_toml import ConfigError
 
 LACKING = ", ".join(
     what
@@ -142,7 +146,7 @@ def test_a_wrong_control_plane_is_told_with_its_line(
         (("--control", "own.py"), "--control own.py: p4src/als.p4 has Fairlane's controller. Name a P4 program of your own as well"),
         (
             ("--program", "own.p4", "--queue", "red"),
-            "the queue management red is part of als.p4, and own.p4 has a control plane of its own",
+            "--program own.p4: link s1 - s2: the queue management red is part of als.p4, and own.p4 is another program",
         ),
         (("--program", "own.p4", "--program", "two.p4"), "several whole programs"),
     ],
@@ -176,6 +180,96 @@ at_s = 2.0
 link = "s1->s2"
 rate_bps = 5e6
 """
+LINK = "bottleneck = { rate_bps = 1e7, delay_s = 0.01, queue_packets = 50 }"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("plane = 'own.py'", "plane = 'none.py'", "control.plane: no file none.py: give a Python file (docs/own-program.md)"),
+        ("program = 'own.p4'", "", "control.plane: own.py: p4src/als.p4 has Fairlane's controller. Name a P4 program of your own as well"),
+        ("plane = 'own.py'", "plane = 'bad.py'", "control.plane: bad.py:1: '(' was never closed"),
+        (
+            "[control]",
+            "[control]\nprotection = true",
+            "control.protection: control.protection is for als.p4 and its controller, and own.p4 has",
+        ),
+        ("[control]", "[control]\ncounter = 'sketch'", "control.counter: "),
+        ("[control]", "[control]\nrcp = { alpha = 0.5 }", "control.rcp: "),
+        ("[control]", "[control]\nplain_switches = ['s1']", "control.plain_switches: "),
+        (LINK, LINK.replace(" }", ", queue = 'red' }"), "topology.bottleneck.queue: link s1 - s2: the queue management red is part of"),
+        ('link = "s1->s2"\nrate_bps = 5e6', 'switch = "s1"\nals = false', "changes[0]: als of a switch is for als.p4 and its controller"),
+        (
+            "[[changes]]",
+            "[[checks]]\nname = 'n'\nmetric = 'fair_rate_delay_s'\nhigh = 1\n[[changes]]",
+            "checks[0].metric: fair_rate_delay_s comes from records of als.p4's controller",
+        ),
+    ],
+)
+def test_a_setting_without_effect_is_refused_at_its_key(here: Path, old: str, new: str, said: str) -> None:
+    (here / "bad.py").write_text("class A(\n")
+    text = EXPERIMENT + "[control]\nprogram = 'own.p4'\nplane = 'own.py'\n"
+    assert text.count(old) == 1
+    (here / "own.toml").write_text(text.replace(old, new))
+    with pytest.raises(ConfigError) as refused:
+        api.run("own.toml", out="o")
+    assert re.match(r"own\.toml:\d+: " + re.escape(said), str(refused.value)), refused.value
+    assert not (here / "o").exists()
+
+
+def test_a_file_python_and_options_run_the_same_control_plane(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = located_toml.parse(EXPERIMENT, "events").values
+    (here / "inner").mkdir()
+    for name in ("own.p4", "own.py"):
+        shutil.copy(name, here / "inner" / name)
+    (here / "inner" / "own.toml").write_text(EXPERIMENT + "[control]\nprogram = 'own.p4'\nplane = 'own.py'\n")
+    api.run("inner/own.toml", out="a")
+    api.run(keys, programs="own.p4", control="own.py", out="b")
+    control = json.loads((here / "a" / "experiment.json").read_text())["settings"]["control"]
+    for key, name in (("program", "own.p4"), ("plane", "own.py")):
+        assert control[key].startswith("files/") and (here / "a" / control[key]).read_text() == (here / name).read_text()
+    # The folder's files are enough.
+    monkeypatch.chdir(here / "a")
+    api.run(keys, programs=control["program"], control=Path(control["plane"]), out=here / "c")
+    records = [{path.name: path.read_bytes() for path in (here / out / "raw").iterdir()} for out in "abc"]
+    assert records[0] == records[1] == records[2] and "control.jsonl" in records[0]
+
+
+FILLS_NOTHING = HEAD + "class Own(ControlPlane):\n    def on_interval(self):\n        self.record(own=1)\n"
+
+
+@pytest.mark.timeout(300)
+def test_a_study_compares_control_planes_and_is_done_again_from_its_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "inner").mkdir()
+    (here / "inner" / "none.py").write_text(FILLS_NOTHING)
+    shutil.move("own.py", "inner/own.py")
+    study = "seeds = [1]\nwindow_from = 0.0\n" + EXPERIMENT + "[control]\nplane = '= plane'\n[sweep]\nplane = ['own.py', 'none.py']\n"
+    study += "[measure]\nc_goodput_bps = '= c.goodput_bps'\n"
+    (here / "inner" / "study.toml").write_text(study.replace("duration_s = 3", "duration_s = 2.5"))
+    assert fairlane(monkeypatch, "sweep", "inner/study.toml", "--program", "own.p4", "--workers", "1", "--out", "o") == 0
+    monkeypatch.chdir(here / "o")
+    shutil.rmtree(here / "inner")
+    (here / "own.p4").unlink()
+    said = re.match(r"# .* In this folder: fairlane (sweep .*)\n", Path("study.toml").read_text())
+    assert said is not None
+    assert fairlane(monkeypatch, *said[1].split(), "--workers", "1") == 0, capsys.readouterr().err
+    first, again = (list(csv.DictReader((here / "o" / name / "runs.csv").open())) for name in (".", "AGAIN"))
+    for key in ("seed", "inputs_sha256", "records_sha256", "c_goodput_bps"):
+        assert [row[key] for row in first] == [row[key] for row in again]
+    assert [float(row["c_goodput_bps"]) > 0 for row in first] == [True, False]
+    assert [row["plane"] for row in again] == ["files/control/own.py", "files/control-2/none.py"]
+
+
+def test_a_study_is_refused_before_its_first_run(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "study.toml").write_text("seeds = [1]\n" + EXPERIMENT + "[measure]\nx = '= run.fair_rate_delay_s'\n")
+    words = ("sweep", "study.toml", "--program", "own.p4", "--out", "o")
+    assert fairlane(monkeypatch, *words, "--control", "none.py") == 2
+    assert "--control none.py: no such file" in capsys.readouterr().err
+    assert fairlane(monkeypatch, *words, "--control", "own.py") == 2
+    assert re.search(r"study.toml:\d+: measure.x: run.fair_rate_delay_s comes from records of als.p4's controller", capsys.readouterr().err)
+    assert not list((here / "o").rglob("*.json"))
 
 
 def records_of_events(here: Path, monkeypatch: pytest.MonkeyPatch, *argv: str) -> dict[str, list[dict[str, Any]]]:
@@ -199,12 +293,15 @@ def check_events(found: dict[str, list[dict[str, Any]]]) -> None:
     assert {record["fields"]["ingress_port"] for record in found["packet"]} <= {1, 2}
     digest = found["digest"][0]
     assert (digest["name"], set(digest["values"])) == ("seen_t", {"source", "port"})
-    assert {record["switch"] for record in found["idle"]} == {"s1", "s2"}
+    assert {(record["switch"], record["action"], *record["values"]) for record in found["idle"]} >= {
+        ("s1", "I.send", "port", "mac"),
+        ("s2", "I.copies", "group", "mac"),
+    }
     assert [(record["switch"], record["port"], record["rate_bps"]) for record in found["port"]] == [("s1", 1, 5_000_000)]
     last = found["interval"][-1]
     assert last["packets"] == sum(last["colours"]) > 100
     green, yellow, red = last["colours"]
-    assert green < red and yellow < red
+    assert green < red and yellow < red and last["paced"] > 100
     assert any(count == ["I.send"] for count in ([route[1] for route in record["routes"]] for record in found["interval"]))
     assert last["routes"] == [], "idle entries are gone"
 

@@ -182,7 +182,7 @@ def test_a_queue_with_state_per_flow_shares_a_link(tmp_path: Path) -> None:
     how = {"settings": ["cbr.rate_bps=8e6"], "duration_s": 20.0}
     shared = {}
     for queue in ("droptail", "afd"):
-        result = fairlane.run("dumbbell", ["tcp-sack:4", "cbr:1"], queue=queue, schemes=[AFD], **how)
+        result = fairlane.run("dumbbell", ["tcp-sack:4", "cbr:1"], queue=queue, schemes=str(AFD), **how)
         shared[queue] = result.per_flow["goodput_bps"]
     assert shared["droptail"].drop("cbr").max() < 0.6e6
     assert shared["afd"].drop("cbr").min() > 1.4e6
@@ -296,6 +296,44 @@ def test_a_folder_that_the_environment_could_not_list_is_refused(tmp_path: Path)
     with pytest.raises(Refusal, match=f"'{os.pathsep}' is in the name"):
         user_files.use_scheme(folder / "my-queue")
     assert not registry.listed()
+
+
+def test_a_second_folder_with_the_same_scheme_is_refused_unless_it_is_a_copy(tmp_path: Path) -> None:
+    one, two, copy = (tmp_path / place / "twice" for place in ("one", "two", "copy"))
+    skeleton_scheme.scheme("twice", one.parent)
+    for other in (two, copy):
+        shutil.copytree(one, other)
+    user_files.use_scheme(one)
+    for file, before in (("scheme.py", "SCHEME ="), ("twice.p4", "control ")):
+        edited(two, file, before, f" {before}" if file == "twice.p4" else f"# mine\n{before}")
+        with pytest.raises(
+            Refusal, match=rf"two/twice: a scheme called 'twice' comes from {one} already: give one of the two another name"
+        ):
+            user_files.use_scheme(two)
+        shutil.copy(one / file, two / file)
+    assert registry.SCHEMES["twice"].folder == one
+    user_files.use_scheme(copy)
+    edited(copy, "scheme.py", "SCHEME =", "# changed since\nSCHEME =")
+    user_files.use_scheme(copy)
+    shutil.rmtree(copy)
+    user_files.use_scheme(one)
+    assert registry.SCHEMES.pop("twice").folder == one
+
+
+def test_files_that_a_scheme_includes_go_with_it_or_are_refused(tmp_path: Path) -> None:
+    skeleton_scheme.scheme("my-queue", tmp_path)
+    folder = tmp_path / "my-queue"
+    (folder / "parts").mkdir()
+    (folder / "parts" / "a.p4h").write_text("const bit<32> A = 1;\n")
+    (tmp_path / "b.p4").write_text("const bit<32> B = 1;\n")
+    p4 = (folder / "my-queue.p4").read_text()
+    (folder / "my-queue.p4").write_text('#include "parts/a.p4h"\n// #include "../b.p4"\n' + p4)
+    files = user_files.scheme_files(registry.SCHEMES[user_files.use_scheme(folder)])
+    assert set(files) == {"scheme.py", "my-queue.p4", "my-queue.stf", "chosen.p4", "parts/a.p4h"}
+    (folder / "parts" / "a.p4h").write_text('#include "../../b.p4"\n')
+    with pytest.raises(Refusal, match=r"parts/a\.p4h: includes .*/b\.p4, which is outside the scheme's folder") as refused:
+        user_files.use_scheme(folder)
+    assert str(refused.value).startswith(f"--scheme {folder}: ") and "my-queue" not in registry.SCHEMES
 
 
 @needs_module
