@@ -1,6 +1,6 @@
-"""How much of a run in real time this machine keeps up with, as `fairlane doctor --measure` found it; a run beyond that is warned before it starts.
+"""The load of real-time runs that this machine can process, as measured by `fairlane doctor --measure`. A larger run prints a warning before it starts.
 
-The measurements are in a file of the user's state folder, under the mark of the machine they were made on: processor, number of processors and kernel.
+The measurements are in a file in the user's state folder. Their key identifies the machine: processor, number of processors and kernel.
 """
 
 from __future__ import annotations

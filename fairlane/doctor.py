@@ -1,4 +1,4 @@
-"""`fairlane doctor`: what this machine has and lacks, what follows, how to get it, and so where experiments run here."""
+"""`fairlane doctor`: installed and missing requirements, their consequences, how to install them, and the fabrics that run on this machine."""
 
 from __future__ import annotations
 

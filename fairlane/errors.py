@@ -1,4 +1,4 @@
-"""Reasons not to start, or to end, a run: one clear sentence each, with the way out."""
+"""Reasons to refuse or end a run: one clear sentence each, with the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flows that cannot do what they are for: their least rate is more than an even share of the bottleneck, or its queue never marks."""
+"""Warnings about flows that cannot work as intended: their minimum rate exceeds an equal share of the bottleneck, or its queue never marks."""
 
 from __future__ import annotations
 

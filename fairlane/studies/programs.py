@@ -1,4 +1,4 @@
-"""P4 programs of the user's own that a study's runs name: their text decides a run, and goes with it to wherever it runs."""
+"""The user's own P4 programs in a study: results depend on their text, and each job carries it to its worker."""
 
 from __future__ import annotations
 
