@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def on_virtual_machine() -> bool:
-    """Whether the processor says so (the flag `hypervisor`, of x86 alone)."""
+    """Whether the processor reports a virtual machine (the flag `hypervisor`, only on x86)."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("flags"):

@@ -92,7 +92,7 @@ def _children(pid: int) -> list[int]:
 
 
 class Process:
-    """A running child process. `name` is for messages, `log` holds its output."""
+    """A running child process. `name` is for messages, `log` contains its output."""
 
     def __init__(self, name: str, argv: Sequence[str], log: Path, popen: subprocess.Popen[bytes]) -> None:
         self.name = name

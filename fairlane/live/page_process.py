@@ -188,7 +188,7 @@ def _packed(message: object) -> bytes:
 
 
 class PageProcess:
-    """The run's end. A page that dies costs the run nothing but the page: `gone` says so."""
+    """The run's end. If the page dies, the run loses only the page: `gone` reports it."""
 
     def __init__(self, opening: Opening) -> None:
         """Returns when the page can be had. Refusal: its port is not free, or it does not start."""

@@ -57,7 +57,7 @@ class AckDetail(Enum):
     LOSSES = "losses"
     """Every packet is acked; `on_loss` runs when a loss is found; acks without news only update `PathState`."""
     EVERY = "every"
-    """Every packet is acked and `on_ack` runs for each ack that says something new."""
+    """Every packet is acked, and `on_ack` runs for each ack with new information."""
 
 
 class Explicit(Enum):
@@ -328,8 +328,8 @@ class SetWindow:
 
 @dataclass(frozen=True, slots=True)
 class SetEncoderRate:
-    """What an encoder above the flow is to produce from now on, in packets with their headers. An algorithm that never says so leaves it to
-    the runner: the rate of `SetRate`, less while data wait in the sender [RFC 8698 eq 11, 13]."""
+    """The new rate of an encoder above the flow, in packets with their headers. If an algorithm never sets it, the runner
+    does: the rate of `SetRate`, less while data wait in the sender [RFC 8698 eq 11, 13]."""
 
     rate_bps: float
     """> 0 and finite."""

@@ -19,7 +19,7 @@ STEPS = 20_000
 
 
 class Undefined(Exception):
-    """The specification does not say what happens."""
+    """The specification leaves the behaviour open."""
 
 
 class _Exit(Exception):
