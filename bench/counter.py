@@ -8,7 +8,7 @@ with the sketch (docs/connection-counter.md).
     python bench/counter.py [--sizes 10,100,1000] [--intervals 20] [--frames-per-s 100000] [--exact-to 100000] [--json FILE] [--plot FILE]
 
 Each connection sends in each interval, so a million of them need more than a million frames: where --frames-per-s does not do for an
-interval of a second, the interval is as many seconds as it takes, and the table says so. Needs root.
+interval of a second, the interval is as many seconds as needed, and the table reports it. Needs root.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ SWITCH_PORTS = {1: "s1-eth1", 2: "s1-eth2"}
 
 
 class CannotRun(Exception):
-    """The sentence says what this machine lacks."""
+    """The sentence names the missing requirement of this machine."""
 
 
 def missing() -> str | None:

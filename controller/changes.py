@@ -1,4 +1,4 @@
-"""What changes at a switch at times that are known before: the rate of a port's link, and whether its ports write fair rates.
+"""Scheduled changes at a switch: the rate of a port's link, and whether its ports write fair rates.
 
 A file of them for the controller on the wall clock (`--changes`), as JSON:
 

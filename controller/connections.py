@@ -1,4 +1,4 @@
-"""Counts connections, pairs of source and destination address, per observation interval and output port."""
+"""Counts connections (pairs of source and destination addresses) per observation interval and output port."""
 
 from __future__ import annotations
 

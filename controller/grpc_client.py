@@ -30,7 +30,7 @@ _MOST_UPDATES = 100
 
 
 class SwitchError(RuntimeError):
-    """The switch refused or is not there; the message says which. reason: the switch's own words; "" when it is not there."""
+    """The switch refused or does not answer; the message states which. reason: the switch's own message; "" without an answer."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)

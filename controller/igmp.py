@@ -76,7 +76,7 @@ def is_link_local(address: int) -> bool:
 
 
 def checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071); 0 over data that holds its own right one."""
+    """The Internet checksum (RFC 1071); 0 over data that contains its own correct checksum."""
     total: int = sum(struct.unpack(f"!{len(data) // 2}H", data[: len(data) & ~1]))
     if len(data) & 1:
         total += data[-1] << 8

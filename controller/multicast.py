@@ -14,10 +14,10 @@ A switch has these entries for group G with ports A:
 
 A port that leads to a multicast router (`Port.multicast_router`) is in every A, and also gets packets to groups without members.
 
-The controller writes the difference to the switch's present entries, and makes before it breaks. The keys of `multicast_from` name
-A: a controller that finds a running switch reads them back and knows the members without asking hosts.
+The controller writes the difference to the switch's present entries, additions before removals. The keys of `multicast_from` contain
+A: a controller that connects to a running switch reads them back and knows the members without queries to hosts.
 
-Pure: time is an argument; the caller carries the messages.
+Pure: time is an argument; the caller sends the messages.
 """
 
 from __future__ import annotations

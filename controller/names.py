@@ -1,4 +1,4 @@
-"""What the controller asks of a P4 program, found by asking: every name that a program lacks, at once, before anything starts."""
+"""The names that the controller needs in a P4 program: reports all missing names at once, before anything starts."""
 
 from __future__ import annotations
 

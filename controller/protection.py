@@ -4,14 +4,14 @@
 its allowance A is found and limited to its share F. Both follow from the fair rate R_f of [ALS sec 3.1] and from two measurements of the
 port in the last observation interval: its utilisation U (with drops that count as load) and C, the bit/s of all connections within their shares.
 
-    F <- F min(2, U_l / U)        U < U_l: the port has room that its connections leave each other
-    F <- F min(1, U_l b / C)      else: the shares promise more than U_l b
+    F <- F min(2, U_l / U)        U < U_l: some connections use less than their share, so others may use more
+    F <- F min(1, U_l b / C)      otherwise: the sum of the shares exceeds U_l b
     R_f <= F <= U_l b
 
     A  = min(2 F, F + (1 - U_l) b)
 
 F is R_f if every connection sends at least R_f. If some send less, n_conn still counts them (acknowledgements of TCP are
-such connections), F rises until sum_i min(r_i, F) = U_l b: the max-min share. A leaves TCP what ALS leaves to it: (1 - U_l) b in all.
+such connections), F rises until sum_i min(r_i, F) = U_l b: the max-min share. Like ALS, A leaves (1 - U_l) b in total for TCP.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The controller's records of ports, columns of raw/controller.csv: which there are, and which of them are totals. Schemes add theirs."""
+"""The controller's records of ports, the columns of raw/controller.csv, and which of them are totals. Schemes add their own."""
 
 from __future__ import annotations
 

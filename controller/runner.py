@@ -1,7 +1,7 @@
 """The control loop on the wall clock, over gRPC: one controller for many switches.
 
-The controller reconnects to a lost switch, and writes its pipeline and entries again if it comes back empty. A switch that
-never stopped (only the controller did) keeps its pipeline and its counters. Meanwhile the other switches are served.
+The controller reconnects to a lost switch, and writes its pipeline and entries again if the switch is empty. If only the controller
+restarted, the switch keeps its pipeline and its counters. Meanwhile the controller serves the other switches.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""When the control plane acts, and how: one timetable for every clock.
+"""The schedule of the control plane: one timetable for every clock.
 
 Observation intervals end at whole multiples of their length since the clock's zero. Two steps belong to each end:
 
     Begin    every switch gets the epoch of the interval that begins, and its port counters are read
     Finish   a grace later, when the digests of the ended interval have come: fair rates are written
 
-The owner of a clock asks for the next step, waits until it is due, and carries it out: `fairlane.controller.runner` on the wall clock,
+The owner of a clock requests the next step, waits until it is due, and does it: `fairlane.controller.runner` on the wall clock,
 `fairlane.fabrics.virtual_control` in virtual time.
 """
 

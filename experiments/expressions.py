@@ -4,10 +4,10 @@
     queue_packets = "= max(4, round(4 * rtt_s * rate_bps / 800))"
 
 Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt. Nothing else is supported,
-so that a file can compute no more than numbers and pick names.
+so a file can only compute numbers and select names.
 
-An expression always ends, and soon: its text has a longest length, and no number in it may be larger than a `float` can be, so that each
-step costs a bounded time.
+An expression always ends after a short time: the length of its text is limited, and no number in it may exceed the range of a `float`, so each
+step needs a bounded time.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Flow kinds and the settings of each: rate-adaptation algorithms, TCP's flavours, plain sources.
+"""Flow kinds and the settings of each: rate-adaptation algorithms, versions of TCP, plain sources.
 
-An experiment sets a kind's values in a table of its name, and one group's in `parameters` of that group:
+An experiment sets a kind's values in a table with its name, and a group's values in `parameters` of that group:
 
     [rap]                                   [[flows]]
     packet_bytes = 100                      name = "slow"
     initial_rate_bps = 40_000.0             kind = "rap"
                                             parameters = { srtt_gain = 0.5 }
 
-`[tcp]` applies to every kind of TCP; `[tcp-sack]` and the like override it. An algorithm's keys are the fields of its parameters
+`[tcp]` applies to every kind of TCP; tables of one kind, such as `[tcp-sack]`, override it. An algorithm's keys are the fields of its parameters
 dataclass and of `HostOptions`.
 """
 

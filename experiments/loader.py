@@ -1,4 +1,4 @@
-"""Reads experiment files: inheritance, checks, and the topology and flows that follow."""
+"""Reads experiment files: inheritance, checks, and the resulting topology and flows."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@
     n = [1, 2, 4, 8, 16, 32]
     delay_s = [0.02, 0.08]
 
-    [let]                               # values that follow, in order
+    [let]                               # computed values, in order
     rate_bps = "= 2 * n * 40_000"
 
     [quick]                             # the values for a quick pass

@@ -1,7 +1,7 @@
-"""`fairlane`, and `python -m fairlane`: Ctrl-C, SIGTERM and SIGHUP end it in order from the first line on.
+"""`fairlane`, and `python -m fairlane`: Ctrl-C, SIGTERM and SIGHUP end it cleanly, even during imports.
 
-Python's own way would print a traceback wherever an import has just arrived, and some libraries turn an interrupt of their imports into
-errors of another kind. So this file imports nothing of Fairlane before `main` has a handler.
+By default, Python would print a traceback of the interrupted import, and some libraries turn an interrupt during their import into
+other errors. So this file imports nothing of Fairlane before `main` has a handler.
 """
 
 from __future__ import annotations

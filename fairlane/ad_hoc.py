@@ -1,7 +1,7 @@
 """Experiments without a file: `fairlane run dumbbell --flow rap:2 --flow tcp-sack:2 --bottleneck 10mbit --rtt 64ms --queue red`.
 
-The options become the text of an experiment file, which is loaded like any other; `--save` writes that text. There is nothing else
-between the two, so that the file gives the same run as the options.
+The options become the text of an experiment file, which is loaded like any other; `--save` writes that text. So a saved file
+gives the same run as the options.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Floating point that is the same on every machine, with every C library and every Python.
+"""Floating-point functions with the same results on every machine, with every C library and every Python.
 
-`+ - * /`, `sqrt`, `floor` and `%` are rounded correctly everywhere (IEEE 754). Python's `math.exp`, `math.log` and `**` are the C library's, which
-answers one call in a thousand with the other neighbour, depending on the library, on its version and on whether the processor multiplies and adds in
-one step. `sum` rounds less since Python 3.12. What results depend on comes from here; docs/decisions/floating-point.md.
+`+ - * /`, `sqrt`, `floor` and `%` are rounded correctly everywhere (IEEE 754). Python's `math.exp`, `math.log` and `**` call the C library. About one
+call in a thousand returns the other neighbouring number, depending on the library, its version, and whether the processor multiplies and adds in
+one step. `sum` rounds less since Python 3.12. Code that affects results uses this module instead; docs/decisions/floating-point.md.
 """
 
 from __future__ import annotations

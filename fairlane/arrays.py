@@ -1,4 +1,4 @@
-"""`np`: numpy where it is installed, elsewhere (in a browser's page) `plain_arrays`, which has of numpy what the evaluation of a run needs."""
+"""`np`: numpy if it is installed, otherwise (in a browser) `plain_arrays`, the subset of numpy that the evaluation of a run needs."""
 
 from __future__ import annotations
 

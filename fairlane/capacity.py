@@ -1,6 +1,6 @@
-"""How much of a run in real time this machine keeps up with, as `fairlane doctor --measure` found it; a run beyond that is warned before it starts.
+"""The load of real-time runs that this machine can process, as measured by `fairlane doctor --measure`. A larger run prints a warning before it starts.
 
-The measurements are in a file of the user's state folder, under the mark of the machine they were made on: processor, number of processors and kernel.
+The measurements are in a file in the user's state folder. Their key identifies the machine: processor, number of processors and kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ACKS_PER_SEGMENT = 0.5
 
 @dataclass(frozen=True)
 class Load:
-    """What a run asks of a machine. hops_per_s: packets a second, each counted at every switch that it crosses. flows: pairs of a sender and a receiver."""
+    """The load of a run on a machine. hops_per_s: packets a second, each counted at every switch that it crosses. flows: pairs of a sender and a receiver."""
 
     hops_per_s: float
     flows: int
@@ -30,7 +30,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Bound:
-    """true: the largest value up to which a run stayed true; invalid: the least from which it was not valid, None if it never was. tried: the largest
+    """true: the largest value with a true run; invalid: the smallest value with an invalid run, None if there was none. tried: the largest
     value of the measurement."""
 
     true: float
@@ -49,7 +49,7 @@ class Capacity:
 
 
 def load_of(experiment: Experiment) -> Load:
-    """An estimate: every flow sends all the time, at its even share of the narrowest link on its way or the rate of its own source."""
+    """An estimate: every flow always sends, at its equal share of the slowest link on its path or the rate of its own source."""
     topology = experiment.topology
     pairs = [(f, addressing.path(topology, f.sender, r)) for f in experiment.flows for r in f.all_receivers]
     crossing: dict[tuple[str, int], int] = {}
@@ -75,7 +75,7 @@ def _own_rate_bps(flow: Flow) -> float:
 
 
 def mark() -> str:
-    """Names this machine: measurements of another one say nothing here."""
+    """Identifies this machine: measurements of another machine are not valid here."""
     model = platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -86,7 +86,7 @@ def mark() -> str:
 
 
 def file() -> Path:
-    """Where measurements are kept: XDG_STATE_HOME, or its default."""
+    """The file of measurements: in XDG_STATE_HOME, or its default."""
     state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state") / "fairlane" / "capacity.json"
 
@@ -100,7 +100,7 @@ def _all() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def read(target: str) -> Capacity | None:
-    """This machine's, for a target; None where nothing was measured."""
+    """This machine's capacity for a target; None without a measurement."""
     try:
         values = _all()[mark()][target]
         bounds = {name: Bound(**values[name]) for name in ("hops_per_s", "flows")}
@@ -110,7 +110,7 @@ def read(target: str) -> Capacity | None:
 
 
 def write(target: str, capacity: Capacity) -> None:
-    """OSError where the folder cannot be written."""
+    """Stores a measurement. OSError if the folder cannot be written."""
     values = _all()
     values.setdefault(mark(), {})[target] = dataclasses.asdict(capacity)
     file().parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def write(target: str, capacity: Capacity) -> None:
 
 
 def warnings(experiment: Experiment, target: str) -> list[str]:
-    """What a run asks beyond what was measured. Empty without a measurement."""
+    """Warnings about load beyond the measured capacity. Empty without a measurement."""
     capacity = read(target)
     if capacity is None:
         return []
@@ -137,6 +137,6 @@ def warnings(experiment: Experiment, target: str) -> list[str]:
         untried = f" (no more than {bound.tried:,.0f} were tried)" if bound.true >= bound.tried else ""
         said.append(
             f"the run has up to {asked:,.0f} {what}; {up_to}{untried}{beyond} (fairlane doctor --measure, {capacity.measured[:10]})."
-            " The results will say how true they are; virtual time has no such limit."
+            " The results will report their accuracy; virtual time has no such limit."
         )
     return said

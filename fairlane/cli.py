@@ -61,7 +61,7 @@ app = typer.Typer(
 
 
 class _PassOn(TyperCommand):
-    """A command whose words are another program's: none is an option here, and `--` stays where it stands."""
+    """A command that passes its arguments to another program unchanged: none is an option here, and `--` keeps its position."""
 
     ignore_unknown_options = True
 
@@ -108,13 +108,13 @@ def main() -> None:
     except Interrupted as error:
         _fail(f"ended by {error.signal_name}; {error.kept or 'cleaned up, no results written'}.", error.code)
     except BrokenPipeError:
-        sys.exit(0)  # who reads our output has seen enough
+        sys.exit(0)  # the reader closed the pipe, as `head` does
     except Exception as error:  # noqa: BLE001 # the outermost handler
         _fail(_unexpected(error), errors.code_of(error))
 
 
 def _unexpected(error: Exception) -> str:
-    """A sentence; the traceback, of use to us alone, goes into a file."""
+    """The message for the user. The traceback, which only developers need, goes into a file."""
     said = errors.say(error)
     if errors.code_of(error) != errors.FAULT:
         return said
@@ -123,13 +123,13 @@ def _unexpected(error: Exception) -> str:
             traceback.print_exception(error, file=file)
     except OSError:
         return said
-    return f"{said} Where it happened is in {file.name}: please report it."
+    return f"{said} The traceback is in {file.name}: please report it."
 
 
 def _fail(message: str, code: int) -> None:
     print(f"fairlane: {message}", file=sys.stderr)
     if code == NO_SPACE:
-        # Without memory, libraries that unload crash, and the crash would be the exit code. All of ours is cleaned up by now.
+        # Without memory, libraries crash while they unload, and the crash would set the exit code. Our own cleanup is complete here.
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
@@ -146,12 +146,15 @@ def sweep_file(
     control: OwnControl,
     *,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the study; continues one that is there. Default: results/ID/sweep.", show_default=False)
+        Path | None,
+        typer.Option(help="Folder of the study; a study that exists there continues. Default: results/ID/sweep.", show_default=False),
     ] = None,
     at: Annotated[
         list[str] | None, typer.Option(help="AXIS=VALUE: keep one value of an axis, such as n=8. Repeatable.", show_default=False)
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Seeds 1 to this number, in place of the file's.", show_default=False, min=1)] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Use seeds 1 to this number instead of the file's seeds.", show_default=False, min=1)
+    ] = None,
     duration: Annotated[
         float | None, typer.Option(help="Duration of each run in seconds. Default: the file's.", show_default=False)
     ] = None,
@@ -159,7 +162,7 @@ def sweep_file(
     workers: WorkersOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if an expectation of the file does not hold.")] = False,
 ) -> None:
-    """Run a study: all points of a file with all seeds, then tables, figures with intervals, and a page. Continues where it was stopped."""
+    """Run a study: all points of a file with all seeds, then tables, figures with intervals, and a page. Continues a stopped study."""
     from fairlane.paper import single
     from fairlane.studies import read
 
@@ -189,39 +192,37 @@ def suite(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="The sender: a flow kind, or FILE.py with one of your own; for rfc7928 and l4s one of TCP.",
+            help="The sender: a flow kind, or FILE.py with your own; for rfc7928 and l4s a kind of TCP.",
             metavar="KIND|FILE.py",
             show_default=False,
         ),
     ],
-    case: Annotated[list[str] | None, typer.Option(help="Only this case, as 5.1. Repeatable.", show_default=False)] = None,
+    case: Annotated[list[str] | None, typer.Option(help="Run only this case, such as 5.1. Repeatable.", show_default=False)] = None,
     queue: Annotated[
         str | None,
-        typer.Option(
-            help="Queue management of the bottleneck. Default: what the cases have.", metavar="|".join(queues()), show_default=False
-        ),
+        typer.Option(help="Queue management of the bottleneck. Default: as in each case.", metavar="|".join(queues()), show_default=False),
     ] = None,
     program: Annotated[
         list[Path] | None,
         typer.Option(help="FILE.p4 that replaces the file of that name in p4src. Repeatable.", show_default=False),
     ] = None,
     scheme: Annotated[
-        list[Path] | None, typer.Option(help="FOLDER with a queue management of your own for --queue. Repeatable.", show_default=False)
+        list[Path] | None, typer.Option(help="FOLDER with your own queue management for --queue. Repeatable.", show_default=False)
     ] = None,
     ecn: Annotated[
         bool,
         typer.Option(
             "--ecn",
-            help=f"The tested flows have ECN, and the queues mark; {registry.default_marking()} where the case has drop-tail and --queue is left out.",
+            help=f"The tested flows use ECN, and the queues mark; without --queue, {registry.default_marking()} replaces drop-tail.",
         ),
     ] = False,
     loss: Annotated[
-        float, typer.Option(help="The part of the packets that the bottleneck loses at random in each direction.", min=0.0, max=0.99)
+        float, typer.Option(help="Fraction of packets that the bottleneck loses at random in each direction.", min=0.0, max=0.99)
     ] = 0.0,
     jitter: Annotated[
         float,
         typer.Option(
-            help="Standard deviation in milliseconds of the bottleneck's jitter: a Gaussian's absolute value, at most three times it (RFC 8868: 5).",
+            help="Jitter of the bottleneck: the absolute value of a Gaussian with this standard deviation in milliseconds, cut off at three times the deviation (RFC 8868: 5).",
             min=0.0,
             max=1000.0,
         ),
@@ -233,7 +234,7 @@ def suite(
     delay: Annotated[
         float | None,
         typer.Option(
-            help="One-way delay of the bottleneck's link in milliseconds. Default: what the cases have.",
+            help="One-way delay of the bottleneck's link in milliseconds. Default: as in each case.",
             min=0.0,
             max=10_000.0,
             show_default=False,
@@ -263,14 +264,14 @@ def suite(
 @app.command()
 def film(
     algorithms: Annotated[list[str], typer.Argument(help="Flow kinds, or FILE.py with your own.", show_default=False)],
-    rate: Annotated[str, typer.Option(help="Rate of the link, and further ones from a time on.")] = "2mbit,1mbit@20s,2mbit@40s",
+    rate: Annotated[str, typer.Option(help="Rate of the link, and later rates as RATE@TIME.")] = "2mbit,1mbit@20s,2mbit@40s",
     rtt: Annotated[float, typer.Option(help="Round trip without queues in milliseconds.", min=0.0, max=2000.0)] = 40.0,
     buffer: Annotated[
-        int | None, typer.Option(help="Packets that the link's queue holds. Default: 0.2 s of the first rate.", show_default=False, min=1)
+        int | None, typer.Option(help="Length of the link's queue in packets. Default: 0.2 s at the first rate.", show_default=False, min=1)
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Seconds of film.", min=2.0, max=3600.0)] = 60.0,
+    seconds: Annotated[float, typer.Option(help="Length of the film in seconds.", min=2.0, max=3600.0)] = 60.0,
     film_file: Annotated[
-        Path | None, typer.Option("--film", help="A film of your own (mininet). Default: one that is drawn.", show_default=False)
+        Path | None, typer.Option("--film", help="Your own film (mininet). Default: a generated film.", show_default=False)
     ] = None,
     fabric: Annotated[
         Fabric,
@@ -284,7 +285,7 @@ def film(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 5 if the machine did not keep up with a run.")] = False,
 ) -> None:
-    """Send a film by each algorithm over the same link: quality, freezes and delay of its frames, and a page with pictures."""
+    """Send a film with each algorithm over the same link: quality, freezes and delay of its frames, and a page with pictures."""
     from fairlane.films import carry_out
     from fairlane.films.model import Wanted
 
@@ -301,7 +302,7 @@ def paper(
     ids: Annotated[
         list[str] | None, typer.Argument(help="Ids of rows. Default: every experiment with expectations.", show_default=False)
     ] = None,
-    quick_: Annotated[bool, typer.Option("--quick", help="Fewer points and seeds, as each file says.")] = False,
+    quick_: Annotated[bool, typer.Option("--quick", help="Run fewer points and seeds, as defined in each file.")] = False,
     scheduler: SchedulerOption = None,
     workers: WorkersOption = None,
     out: Annotated[
@@ -314,7 +315,7 @@ def paper(
     grpc_port: PortOption = FIRST_GRPC_PORT,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if a row is unexplained.")] = False,
 ) -> None:
-    """Reproduce the papers' figures and tables in virtual time on one page, index.html. Continues where it was stopped."""
+    """Reproduce the papers' figures and tables in virtual time on one page, index.html. Continues a stopped reproduction."""
     from fairlane.fabrics import virtual_fabric
     from fairlane.paper import make
 
@@ -385,7 +386,7 @@ def view(
         int, typer.Option("--live-port", help="Port of the page. Default: a free one.", show_default=False, min=0, max=65535)
     ] = 0,
 ) -> None:
-    """Show a finished run on the live view's page, at any moment of its time. Ctrl-C ends it."""
+    """Show a finished run on the live view's page, at any point of its time. Ctrl-C ends the command."""
     probes.need("live", "fairlane view")
     from fairlane.live import finished
 
@@ -428,7 +429,7 @@ def _new() -> None:
 def new_algorithm(
     name: Annotated[str, typer.Argument(help="Name of the flow kind: lower case, words joined by hyphens.", show_default=False)],
     acks: Annotated[
-        bool, typer.Option("--acks", help="Hear of each packet by acknowledgements, as delay-based algorithms need, in place of reports.")
+        bool, typer.Option("--acks", help="Receive an acknowledgement of each packet instead of reports, as delay-based algorithms need.")
     ] = False,
 ) -> None:
     """Write a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
@@ -440,7 +441,7 @@ def new_algorithm(
     for line in (
         f"written: {source}",
         f"written: {test}",
-        f"now put the equation into {source}, until this passes:",
+        f"now write the equation into {source}, until this test passes:",
         f"    {pytest} {test}",
         "and run it:",
         f"    fairlane run dumbbell{named} --flow {kind}:2 --flow tcp-reno:2",
@@ -452,7 +453,7 @@ def new_algorithm(
 def new_scheme(
     name: Annotated[str, typer.Argument(help="Name of the queue management: lower case, words joined by hyphens.", show_default=False)],
 ) -> None:
-    """Write a folder with a queue management that runs as it is, to change step by step."""
+    """Write a folder with a working queue management, as a starting point for your own."""
     from fairlane import skeleton_scheme
 
     files = [shown(path) for path in skeleton_scheme.scheme(name, Path())]
@@ -472,8 +473,8 @@ app.add_typer(labs, name="labs")
 
 
 @labs.command("copy")
-def copy_labs(folder: Annotated[Path, typer.Argument(help="Must not exist.")] = Path("labs")) -> None:
-    """Copy the labs into a folder, to work on. labs/README.md there lists them."""
+def copy_labs(folder: Annotated[Path, typer.Argument(help="The new folder; must not exist.")] = Path("labs")) -> None:
+    """Copy the labs into a new folder, to work there. Its README.md lists them."""
     from fairlane.labs.grading.labs import copy
 
     copy(folder)
@@ -483,9 +484,11 @@ def copy_labs(folder: Annotated[Path, typer.Argument(help="Must not exist.")] = 
 @labs.command("check")
 def check_lab(
     number: Annotated[str, typer.Argument(help="The lab's number, such as 04.", show_default=False)],
-    folder: Annotated[Path | None, typer.Argument(help="The files to grade. Default: labs/NUMBER here.", show_default=False)] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="Folder of the files to grade. Default: labs/NUMBER in the current folder.", show_default=False)
+    ] = None,
 ) -> None:
-    """Grade the answer to a lab: points, what was seen, and a hint. Exit code 1 unless all points are reached."""
+    """Grade the answer to a lab: points, observations, and a hint. Exit code 1 unless the answer gets all points."""
     from fairlane.labs.grading.__main__ import main as grade
 
     raise typer.Exit(grade([number, "--answer", str(folder or Path("labs", number))]))
@@ -514,15 +517,15 @@ def env(
     link: Annotated[
         Path | None,
         typer.Option(
-            help="Put the names into this folder, such as /usr/local/bin, where sudo and other users find them.", show_default=False
+            help="Link the names in this folder instead, such as /usr/local/bin, where sudo and other users find them.", show_default=False
         ),
     ] = None,
-    unlink: Annotated[Path | None, typer.Option(help="Remove them from this folder.", show_default=False)] = None,
+    unlink: Annotated[Path | None, typer.Option(help="Remove these links from this folder.", show_default=False)] = None,
     packages: Annotated[
-        bool, typer.Option("--packages", help="Also give BMv2's Python packages to Pythons that do not have Fairlane (PYTHONPATH).")
+        bool, typer.Option("--packages", help="Also make BMv2's Python packages available to Pythons without Fairlane (PYTHONPATH).")
     ] = False,
 ) -> None:
-    """Print lines for a shell under which BMv2's names (simple_switch, simple_switch_CLI, p4c, bm_runtime, ...) mean Fairlane's."""
+    """Print shell commands that make BMv2's names (simple_switch, simple_switch_CLI, p4c, bm_runtime, ...) run Fairlane's programs."""
     from fairlane.bmv2 import environment
 
     if link is not None or unlink is not None:
@@ -564,16 +567,18 @@ def _become(name: str, arguments: list[str]) -> None:
 def doctor(
     place: Annotated[
         Place,
-        typer.Option("--for", help="Where experiments must run: exit code 3 if they cannot run there."),
+        typer.Option("--for", help="The required fabric or switch: exit code 3 if this machine cannot run it."),
     ] = Place.VIRTUAL,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     measure: Annotated[
         bool,
-        typer.Option("--measure", help="Measure up to which rate and number of flows runs on Mininet stay true here (root, a minute)."),
+        typer.Option(
+            "--measure", help="Measure the highest rate and number of flows with valid runs on Mininet on this machine (root, a minute)."
+        ),
     ] = False,
     grpc_port: PortOption = FIRST_GRPC_PORT,
 ) -> None:
-    """Check what this machine has and lacks, the consequences, and how to install the rest."""
+    """List the installed and the missing requirements, the consequences, and how to install the missing ones."""
     if measure:
         _measure_machine(grpc_port)
         return
@@ -597,21 +602,21 @@ def _measure_machine(grpc_port: int) -> None:
         capacity.write(target.name, measured)
     if not has_bmv2:
         say(f"{BMV2}: not measured, there is no {BMV2.program} in PATH")
-    say(f"written: {capacity.file()}; a run beyond these values says so before it starts")
+    say(f"written: {capacity.file()}; a run beyond these values prints a warning before it starts")
 
 
 def _say_capacity(target: str, found: Capacity) -> None:
     for what, bound in (("packets a second, summed over switches", found.hops_per_s), ("flows", found.flows)):
         invalid = "" if bound.invalid is None else f", not valid from {bound.invalid:,.0f} on"
-        more = " (no more were tried)" if bound.true >= bound.tried else ""
+        more = " (the largest value tried)" if bound.true >= bound.tried else ""
         say(f"{target}: true up to {bound.true:,.0f} {what}{more}{invalid}")
     if not min(found.hops_per_s.true, found.flows.true):
-        say(f"{target}: not even the first step was true, at a load average of {found.load:.1f}: measure again while nothing else runs")
+        say(f"{target}: not even the first step was true, at a load average of {found.load:.1f}: measure again on an idle machine")
 
 
 @app.command()
 def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = FIRST_GRPC_PORT) -> None:
-    """Open a Mininet prompt on an experiment's network, with its controller, without its flows."""
+    """Open a Mininet prompt in an experiment's network, with its controller but without its flows."""
     chosen = loader.load(loader.find(experiment), laid_over=MININET.laid_over)
     options = MININET.options(chosen, Settings(target, first_grpc_port=grpc_port))
     from fairlane import execute
@@ -620,8 +625,8 @@ def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_po
 
 
 @app.command()
-def clean(stop: Annotated[bool, typer.Option("--stop", help="Also end running experiments.")] = False) -> None:
-    """Remove the leftovers of dead runs: namespaces, interfaces, processes. Touches nothing else."""
+def clean(stop: Annotated[bool, typer.Option("--stop", help="Also stop running experiments.")] = False) -> None:
+    """Remove the leftovers of killed runs: namespaces, interfaces, processes. Changes nothing else."""
     probes.need_linux()
     if not probes.is_root():
         raise Refusal("cleaning up runs needs root: use sudo.", CANNOT_RUN_HERE)

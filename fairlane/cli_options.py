@@ -24,15 +24,17 @@ from fairlane.topologies.model import queues
 
 TargetOption = Annotated[
     Choice,
-    typer.Option(help="auto: BMv2 if it and p4c are installed and it can run this network, otherwise the embedded switch."),
+    typer.Option(help="auto: BMv2 if BMv2 and p4c are installed and BMv2 can run this network, otherwise the embedded switch."),
 ]
-PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others count up.", min=1, max=65000)]
+PortOption = Annotated[int, typer.Option(help="P4Runtime port of the first switch; the others use the next ports.", min=1, max=65000)]
 
 SchedulerOption = Annotated[
     str | None,
     typer.Option(help="Address of a dask scheduler, such as tcp://HOST:8786. Default: the cores of this machine.", show_default=False),
 ]
-WorkersOption = Annotated[int | None, typer.Option(help="Processes on this machine. Default: one per core.", show_default=False, min=1)]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Number of processes on this machine. Default: one per core.", show_default=False, min=1)
+]
 
 
 def fabric_option(help_text: str) -> Any:
@@ -60,7 +62,7 @@ _TUTORIALS = "With a topology.json of the P4 tutorials"
 
 @dataclass(frozen=True)
 class Where:
-    """Where a run takes place, and how its network behaves there."""
+    """The fabric of a run, and the options of its network there."""
 
     fabric: Annotated[Fabric, fabric_option("virtual: in virtual time; mininet: with real processes (root).")] = VIRTUAL
     target: TargetOption = "auto"
@@ -75,7 +77,7 @@ class Where:
     keep_awake: Annotated[
         bool | None,
         typer.Option(
-            "--keep-awake/--no-keep-awake", help="Loops that keep the processors from sleeping (mininet). Default: on a virtual machine."
+            "--keep-awake/--no-keep-awake", help="Run loops that keep the processors awake (mininet). Default: only on a virtual machine."
         ),
     ] = None
     control_delay: Annotated[
@@ -85,28 +87,28 @@ class Where:
 
 @dataclass(frozen=True)
 class Extent:
-    """Which of an experiment's runs, and for how long."""
+    """The selected runs of an experiment, and their duration."""
 
     duration: Annotated[float | None, _option("Duration in seconds. Default: the experiment's, or 60.")] = None
     seed: Annotated[int | None, _option("Seed of the random numbers. Default: the experiment's.")] = None
-    at: Annotated[list[str] | None, _option("AXIS=VALUE: one value of an experiment's sweep, such as n=8. Repeatable.")] = None
+    at: Annotated[list[str] | None, _option("AXIS=VALUE: run only this value of a sweep's axis, such as n=8. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a run leaves behind."""
+    """The output of a run."""
 
     out: Annotated[
         Path | None, _option("Folder for the results; must not exist. Default: results/ID/TIME-seedN in the current folder.")
     ] = None
     strict: Annotated[
         bool,
-        _option("Exit code 1 if a check does not hold, 5 if the machine did not keep up and the figures are not valid.", None, "--strict"),
+        _option("Exit code 1 if a check fails, 5 if the machine did not keep up and the figures are not valid.", None, "--strict"),
     ] = False
     pcap: Annotated[
         Path | None,
         _option(
-            "Folder for packet captures of every link, FROM-TO.pcap (mininet: give any name; the captures go to raw/pcap in the results)."
+            "Folder for packet captures of every link, FROM-TO.pcap (mininet: the name is ignored; the captures go to raw/pcap in the results)."
         ),
     ] = None
     trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
@@ -114,21 +116,21 @@ class Output:
 
 @dataclass(frozen=True)
 class UserFiles:
-    """P4 programs, algorithms and schemes of the user's own."""
+    """The user's own P4 programs, algorithms and schemes."""
 
     program: Annotated[
         list[Path] | None,
         _option("FILE.p4 that replaces the file of that name in p4src, or next to a topology.json; or a whole program. Repeatable."),
     ] = None
     algorithm: Annotated[list[Path] | None, _option("FILE.py with your own flow kinds for --flow. Repeatable.")] = None
-    scheme: Annotated[list[Path] | None, _option("FOLDER with a queue management of your own for --queue. Repeatable.")] = None
+    scheme: Annotated[list[Path] | None, _option("FOLDER with your own queue management for --queue. Repeatable.")] = None
 
 
 @dataclass(frozen=True)
 class OwnControl:
-    """A control plane of the user's own."""
+    """The user's own control plane."""
 
-    control: Annotated[Path | None, _option("FILE.py with a control plane of your own, for a --program of your own.")] = None
+    control: Annotated[Path | None, _option("FILE.py with your own control plane, for your own --program.")] = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class AdHoc:
     ecn: Annotated[
         bool | None,
         _option(
-            f"The queue marks instead of dropping, and TCP, NADA and SCReAM answer to marks (ECN, RFC 3168); with --queue {either(registry.names(marking=True))}.",
+            f"The queue marks packets instead of dropping them, and TCP, NADA and SCReAM react to marks (ECN, RFC 3168); with --queue {either(registry.names(marking=True))}.",
             _AD_HOC,
             "--ecn",
         ),
@@ -164,10 +166,10 @@ class AdHoc:
     set_: Annotated[
         list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, such as rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")
     ] = None
-    save: Annotated[Path | None, _option("Also write the experiment to this TOML file, to run it again or to change it.", _AD_HOC)] = None
+    save: Annotated[Path | None, _option("Also write the experiment to this TOML file, to repeat or change it.", _AD_HOC)] = None
 
     def options(self) -> ad_hoc.Options:
-        """The same without the file to save to."""
+        """The options without the file of --save."""
         return ad_hoc.Options(
             tuple(self.flow or ()),
             self.bottleneck,
@@ -184,7 +186,7 @@ class AdHoc:
         )
 
     def given(self) -> list[str]:
-        """The options that were given, as the command line calls them."""
+        """The given options, by their names on the command line."""
         return [*self.options().given(), *(["--save"] if self.save else [])]
 
 
@@ -192,7 +194,7 @@ class AdHoc:
 class Page:
     """The live view."""
 
-    live: Annotated[bool, _option("Show the running experiment on a local page, and control it there.", _LIVE, "--live")] = False
+    live: Annotated[bool, _option("Show and control the running experiment on a local page.", _LIVE, "--live")] = False
     live_port: Annotated[int, _option("Port of the page. Default: a free one.", _LIVE, min=0, max=65535)] = 0
     live_speed: Annotated[str, _option("Virtual seconds per second, or max; 0 starts paused. Default: 1.", _LIVE)] = "1"
 
@@ -205,7 +207,7 @@ class Page:
 class Tutorial:
     """A topology of the P4 tutorials."""
 
-    prompt: Annotated[bool, _option("Stay in Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False
+    prompt: Annotated[bool, _option("Open Mininet's prompt after the pings.", _TUTORIALS, "--cli")] = False
 
 
 def in_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""`fairlane run`: an experiment of a file or of options alone, its sweep, or another project's network; in virtual time or on Mininet."""
+"""`fairlane run`: an experiment from a file or from options, its sweep, or another project's network; in virtual time or on Mininet."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(
     from fairlane.bmv2 import networks
 
     if networks.is_network(Path(experiment)):
-        _refuse_options(context, {"experiment"}, "a network of p4-utils, which says itself what runs")
+        _refuse_options(context, {"experiment"}, "a network of p4-utils, which defines its own run")
         networks.run(Path(experiment))
     if experiment.endswith(".json"):
         _run_tutorial(context, experiment, where, output, own, tutorial)
@@ -78,7 +78,7 @@ def run(
 
 
 def _end(strictly: int, output: Output) -> None:
-    """strictly: the exit code with --strict."""
+    """Exits with the code `strictly` if the user gave --strict."""
     if output.strict and strictly != 0:
         raise typer.Exit(strictly)
 
@@ -176,7 +176,7 @@ def _run_tutorial(context: typer.Context, path: str, where: Where, output: Outpu
 
 
 def _refuse_options(context: typer.Context, allowed: set[str], what: str) -> set[str]:
-    """The options on the command line, all of which are among those allowed."""
+    """The options on the command line. Refuses any that is not allowed."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     stray = given - allowed
@@ -186,22 +186,22 @@ def _refuse_options(context: typer.Context, allowed: set[str], what: str) -> set
 
 
 def _refuse_stray(experiment: str, given: list[str]) -> None:
-    """Options of experiments without a file, given to one that has a file."""
+    """Refuses options of experiments without a file if the experiment has a file."""
     if given and experiment not in loader.names() and not experiment.endswith(".toml"):
         raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, ad_hoc.TOPOLOGIES)}")
     if given:
         raise Refusal(
             f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
-            f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options say both."
+            f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options define both."
         )
 
 
 def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: Fabric) -> Experiment:
-    """The experiment on the command line: from a file, or from the options alone."""
+    """The experiment on the command line: from a file, or from the options."""
     if experiment not in ad_hoc.TOPOLOGIES:
         path = loader.find(experiment)
         if differences := fabric.differences(loader.read(path)):
-            say(f"on Mininet, as [mininet] of the file says: {differences}")
+            say(f"on Mininet, changes by [mininet] of the file: {differences}")
         return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric.laid_over)
     if extent.at:
         raise Refusal(f"--at: {experiment} has no sweep")

@@ -1,4 +1,4 @@
-"""`fairlane doctor`: what this machine has and lacks, what follows, how to get it, and so where experiments run here."""
+"""`fairlane doctor`: installed and missing requirements, their consequences, how to install them, and the fabrics that run on this machine."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _MININET = (Place.MININET, Place.BMV2)
 
 @dataclass(frozen=True)
 class Finding:
-    """present: None when the check needs root. needed: where experiments cannot run without it. without: what
-    follows if it is absent. get: how to install it; empty if there is no general way."""
+    """present: None if the check needs root. needed: the places where experiments cannot run without it. without: the
+    consequence if it is missing. get: how to install it; empty if there is no general way."""
 
     what: str
     present: bool | None
@@ -35,15 +35,15 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Ask the machine; takes about a second."""
+    """Checks the machine; takes about a second."""
     if sys.platform != "linux":
         here = [found for found in _builds() if found.what in ("fairlane.native (module)", "fairlane-stf")]
-        return [Finding("Linux", False, "virtual time and packet tests alone: no Mininet, no switch on interfaces", "", _MININET), *here]
+        return [Finding("Linux", False, "only virtual time and packet tests: no Mininet, no switch on interfaces", "", _MININET), *here]
     return [*_machine(), *_programs(), *_kernel(), *_builds(), *_bmv2(), *_ports()]
 
 
 def lacking(findings: Sequence[Finding], place: Place) -> list[str]:
-    """What keeps experiments from running there."""
+    """The missing requirements of experiments in this place."""
     return [f.what for f in findings if place in f.needed and not f.present]
 
 
@@ -118,7 +118,7 @@ def _builds() -> list[Finding]:
             _has("fairlane-compile"),
             "P4 programs compile only with p4c, where it is installed",
             build,
-            # In virtual time and for BMv2 p4c does, too.
+            # In virtual time and for BMv2, p4c also works.
             (Place.MININET,) if _has("p4c-bm2-ss") else tuple(Place),
         ),
         Finding(
@@ -165,7 +165,7 @@ def _ports() -> list[Finding]:
                 f"port {port} free",
                 not probes.port_in_use(port),
                 f"the first switch serves {protocol} on it",
-                f"--grpc-port picks others; 'ss -ltnp sport = :{port}' shows who has it",
+                f"--grpc-port selects others; 'ss -ltnp sport = :{port}' shows the program that uses it",
                 needed,
             )
         )

@@ -1,4 +1,4 @@
-"""Reasons not to start, or to end, a run: one clear sentence each, with the way out."""
+"""Reasons to refuse or end a run: one clear sentence each, with the remedy."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ BAD_INPUT = 2
 CANNOT_RUN_HERE = 3
 RUN_FAILED = 4
 NOT_VALID = 5
-"""With --strict: the run's fidelity is `invalid`, so that its figures say nothing."""
+"""With --strict: the run's fidelity is `invalid`, so its figures have no meaning."""
 NO_SPACE = 6
-"""The disk, memory or descriptors of the machine ran out; what was recorded stays."""
+"""The disk, memory or descriptors of the machine ran out; the records stay."""
 FAULT = 70
-"""A fault of Fairlane's own."""
+"""A bug in Fairlane."""
 
 
 class Refusal(Exception):
@@ -37,7 +37,7 @@ class ProgramRefused(Refusal):
 
 
 class RunFailed(Exception):
-    """A run was under way and had to end; it has been cleaned up. `code` is the exit code of the command."""
+    """A started run failed; it has been cleaned up. `code` is the exit code of the command."""
 
     def __init__(self, message: str, code: int = RUN_FAILED) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class RunFailed(Exception):
 
 
 class Interrupted(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP: clean up and go. kept: what results there are nevertheless. Not an Exception, so that nothing swallows it."""
+    """Ctrl-C, SIGTERM or SIGHUP: clean up and exit. kept: the results that remain. Not an Exception, so that no handler catches it."""
 
     def __init__(self, signal_name: str, kept: str = "") -> None:
         super().__init__(signal_name)
@@ -58,7 +58,7 @@ class Interrupted(BaseException):
 
 
 class Unfinished(Exception):
-    """A run whose raw records stay and whose results are not written. cause: what stood in the way."""
+    """A run with raw records but without results. cause: the error that prevented them."""
 
     def __init__(self, message: str, cause: BaseException) -> None:
         super().__init__(message)
@@ -76,10 +76,10 @@ _USED_UP = {
 
 
 def _used_up(error: BaseException) -> str:
-    """What the machine ran out of, "" when it is something else."""
+    """The resource that the machine ran out of, "" for any other error."""
     if isinstance(error, MemoryError):
         return _USED_UP[errno.ENOMEM]
-    # A library that finds no room says so as the dynamic linker does.
+    # If a library finds no memory, its message is the dynamic linker's.
     if isinstance(error, ImportError) and ("failed to map segment" in str(error) or "annot allocate memory" in str(error)):
         return _USED_UP[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
@@ -107,7 +107,7 @@ def require_address_space() -> None:
 
 
 def used_up_in(words: str) -> str:
-    """What a child process ran out of, by the last lines of its output; "" when they do not say."""
+    """The resource that a child process ran out of, by the last lines of its output; "" if they do not name one."""
     told = {"can't start new thread": errno.EAGAIN, "MemoryError": errno.ENOMEM}
     told |= {os.strerror(code): code for code in _USED_UP}
     return next((_USED_UP[code] for said, code in told.items() if said in words), "")
@@ -127,4 +127,4 @@ def say(error: BaseException) -> str:
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"{_used_up(error) or (error.strerror or str(error)) + '.'}{where}"
-    return _used_up(error) or f"A fault of Fairlane's own: {type(error).__name__}: {error}."
+    return _used_up(error) or f"A bug in Fairlane: {type(error).__name__}: {error}."

@@ -43,9 +43,10 @@ def execute(
     show: Callable[[Path], progress.Progress] | None = None,
     judged: Callable[[fidelity.Fidelity], None] = lambda true: None,
 ) -> int:
-    """Run, measure, write, show; returns the exit code that --strict asks for: 0, NOT_VALID or CHECK_FAILED. Removes the
-    output of a killed or failed run; what the machine ran out of, or a fault of the evaluation, leaves the raw records (Unfinished). show: from the folder of
-    the raw records makes a replacement for the progress display. judged: takes the verdict."""
+    """Run, measure, write, show; returns the exit code for --strict: 0, NOT_VALID or CHECK_FAILED.
+
+    A killed or failed run leaves no output. If the machine runs out of memory or disk, or the evaluation fails, the raw records stay
+    (Unfinished). show: makes a replacement for the progress display from the folder of the raw records. judged: receives the verdict."""
     experiment, fabric, target = ready.experiment, ready.fabric, ready.target
     console.print(
         f"fairlane run {experiment.id}: fabric {fabric}, {ready.why}; {experiment.duration_s:g} s, seed {experiment.seed}",

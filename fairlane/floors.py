@@ -1,4 +1,4 @@
-"""Flows that cannot do what they are for: their least rate is more than an even share of the bottleneck, or its queue never marks."""
+"""Warnings about flows that cannot work as intended: their minimum rate exceeds an equal share of the bottleneck, or its queue never marks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlane.topologies import addressing
 
 
 def warnings(experiment: Experiment) -> list[str]:
-    """Of both kinds below."""
+    """Warnings of both kinds below."""
     return _least_rates(experiment) + _unmarked(experiment)
 
 
@@ -25,15 +25,15 @@ def _unmarked(experiment: Experiment) -> list[str]:
     always = [name for name, scheme in registry.SCHEMES.items() if scheme.always_marks]
     asked = [name for name in registry.names(marking=True) if name not in always]
     return [
-        f"{', '.join(kinds)}: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so that these flows answer to losses alone, "
-        f"as tcp-sack does. A queue that marks: --queue {either(always)}, or queue = {either(list(map(toml_text.value, always)))} of the link "
+        f"{', '.join(kinds)}: the queue of {port.node}->{port.peer} is {port.link.queue} and marks no packet, so these flows react only to losses, "
+        f"like tcp-sack. A queue that marks: --queue {either(always)}, or queue = {either(list(map(toml_text.value, always)))} of the link "
         f"(or {either(asked)} with ecn = true)."
     ]
 
 
 def _least_rates(experiment: Experiment) -> list[str]:
-    """A warning for each flow kind whose default least rate is above an even share of the bottleneck. It names parameter, value, share and way out.
-    A least rate that the experiment itself sets gives no warning: trabol-5 sweeps it up to half of the link."""
+    """A warning for each flow kind whose default minimum rate exceeds an equal share of the bottleneck. It names parameter, value, share and remedy.
+    A minimum rate that the experiment itself sets gives no warning: trabol-5 sweeps it up to half of the link."""
     node, number = experiment.bottleneck
     link = experiment.topology.ports()[node][number - 1]
     crossing = [f for f in experiment.flows if link in addressing.path(experiment.topology, f.sender, f.receiver)]
@@ -57,7 +57,7 @@ def _warning(kind: str, least_bps: float, found: list[AlgorithmSettings], flows:
     part = min(1.0, count * least_bps / rate_bps)
     return (
         f"{kind}: min_rate_bps is {least_bps / 1e6:g} Mb/s by default, with max_rate_bps at {greatest_bps / 1e6:g} Mb/s, and an "
-        f"even share of {link} among {flows} flows is {fair_bps / 1e6:g} Mb/s. {count} {kind} {'flow keeps' if count == 1 else 'flows keep'} {part:.0%} "
-        f"of the link's {rate_bps / 1e6:g} Mb/s even when packets are lost, so that other flows starve. Set a lower one: "
+        f"equal share of {link} among {flows} flows is {fair_bps / 1e6:g} Mb/s. {count} {kind} {'flow keeps' if count == 1 else 'flows keep'} {part:.0%} "
+        f"of the link's {rate_bps / 1e6:g} Mb/s even if packets are lost, so other flows starve. Set a lower value: "
         f"--set {kind}.min_rate_bps={fair_bps / 10:g}, or min_rate_bps in [{kind}] of the experiment's file."
     )

@@ -1,9 +1,9 @@
-"""`fairlane doctor --measure`: the rate and the number of flows up to which runs in real time stay true on this machine.
+"""`fairlane doctor --measure`: the highest rate and number of flows with valid runs in real time on this machine.
 
-Two runs on Mininet. In the first, sources of a constant rate join one after the other, so that packets a second grow by half an octave with each step;
-in the second, adaptive flows join and double in number. Each step is a window of its own, judged by the measures and limits of any run
-(`fairlane.results.fidelity`). The bound is the last step before the first that is not true. One doubtful step between two true ones is passed over:
-in a step of a second, a hiccup of 10 ms is already one frame in a hundred.
+There are two runs on Mininet. In the first, sources of a constant rate join one after the other, so each step multiplies the packets a second by the square
+root of 2. In the second, adaptive flows join and double in number. Each step is a separate window with the measures and limits of any run
+(`fairlane.results.fidelity`). The bound is the last step before the first that is not true. One doubtful step between two true ones is ignored:
+in a step of a second, a delay of 10 ms already affects one frame in a hundred.
 """
 
 from __future__ import annotations

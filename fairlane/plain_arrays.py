@@ -1,7 +1,7 @@
-"""Of numpy, what the evaluation of a run needs, in Python alone: a browser's page has no numpy.
+"""The subset of numpy that the evaluation of a run needs, in pure Python: numpy is not available in a browser.
 
-Names and meaning are numpy's, for arrays of one dimension. tests/results/test_plain_arrays.py holds each function against numpy's own, to the last bit.
-`fairlane.arrays` chooses between the two.
+Names and meaning are numpy's, for arrays of one dimension. tests/results/test_plain_arrays.py compares each function with numpy's, bit by bit.
+`fairlane.arrays` selects one of the two.
 """
 
 from __future__ import annotations

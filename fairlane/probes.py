@@ -1,4 +1,4 @@
-"""What the machine can do, found by trying: kernel queueing disciplines, ports, programs."""
+"""Abilities of the machine, found by trying: kernel queueing disciplines, ports, programs."""
 
 from __future__ import annotations
 

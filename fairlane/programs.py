@@ -1,5 +1,5 @@
-"""The commands `fairlane-switch`, `fairlane-compile`, ... of an installed package: they become the one executable that is all of these
-programs. In a checkout `scripts/build` puts links to it in the place of these commands. `fairlane-switch-cli` is Python."""
+"""The commands `fairlane-switch`, `fairlane-compile`, ... of an installed package: each starts the same executable, which contains all these
+programs. In a checkout `scripts/build` replaces these commands by links to it. `fairlane-switch-cli` is Python."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How Python processes of ours are started: none of them imports from the folder that it happens to run in.
+"""Starts our Python processes so that none of them imports from the current folder.
 
-`python -m` and `python -c` put the current folder first on the path of modules, where a `json.py` would take the standard library's place; root
-may well work in a folder of someone else. From Python 3.11 on `-P` leaves it out. Python 3.10 has imported nothing from there when it comes to
-the first statement of `_START`, which leaves it out, too; later versions may have (linecache).
+`python -m` and `python -c` put the current folder first on the module path, where a `json.py` would replace the standard library's; root
+may work in another user's folder. Since Python 3.11, `-P` omits the folder. Python 3.10 has imported nothing from there before
+the first statement of `_START`, which also omits it; later versions may have (linecache).
 """
 
 from __future__ import annotations

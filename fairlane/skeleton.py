@@ -1,4 +1,4 @@
-"""`fairlane new algorithm NAME`: a rate-adaptation algorithm with its equation left out, and a test that fails until it is in."""
+"""`fairlane new algorithm NAME`: a rate-adaptation algorithm without its equation, and a test that fails until you add it."""
 
 from __future__ import annotations
 

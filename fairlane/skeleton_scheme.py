@@ -1,4 +1,4 @@
-"""`fairlane new scheme NAME`: a folder with a queue management that runs as it is, to change step by step."""
+"""`fairlane new scheme NAME`: a folder with a working queue management, as a starting point for your own."""
 
 from __future__ import annotations
 

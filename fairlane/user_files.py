@@ -1,4 +1,4 @@
-"""A user's own files in a run: algorithms of any Python file, schemes of any folder, and P4 programs, whole or in files that replace those of the same name in `p4src`."""
+"""A user's own files in a run: algorithms from Python files, schemes from folders, and P4 programs, complete or as files that replace those of the same name in `p4src`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. What it sends and when is the end's to say (`switch/endpoint`), and its algorithm's.
+"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. The endpoint (`switch/endpoint`) and the algorithm decide which packets it sends, and when.
 
-Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. RTCP BYE goes out where [RFC 3550 sec 6.3.7]
-lets it: after a signal only if it need not wait. Exit code 2: bad arguments, a socket or log file that cannot be opened, an
-algorithm that asks for what its half of a flow cannot do; the message says which.
+Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. It sends RTCP BYE as [RFC 3550 sec 6.3.7]
+allows: after a signal only if BYE need not wait. Exit code 2, with a message: bad arguments, a socket or log file that cannot be opened, an
+algorithm that requests something that its half of a flow cannot do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of command-line arguments: each takes the text and raises `argparse.ArgumentTypeError` that says what would be right."""
+"""Checks of command-line arguments: each parses the text or raises `argparse.ArgumentTypeError` with the correct form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs beside the ends of a flow that carries a film: GStreamer's encoder and decoder, as processes of Debian's own Python."""
+"""The programs at the ends of a flow that carries a film: GStreamer's encoder and decoder, as processes of Debian's own Python."""
 
 from __future__ import annotations
 

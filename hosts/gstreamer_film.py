@@ -2,10 +2,10 @@
 
 It runs under Debian's own Python, which has GStreamer's bindings (python3-gi), and imports nothing of Fairlane's.
 
-encode     pictures of a YUV4MPEG2 file, again from its first after its last, to H.264 in RTP (RFC 6184); the bit rate follows what the sender says
-decode     RTP packets as they come to pictures, whose instants are noted; the packets are kept in a file
-pictures   such a file of packets to pictures: after each one's number its bytes, on standard output
-check      names what is missing here
+encode     pictures of a YUV4MPEG2 file, repeated after its end, to H.264 in RTP (RFC 6184); the bit rate follows the sender's messages
+decode     arriving RTP packets to pictures, with their times; the packets are stored in a file
+pictures   such a file of packets to pictures: the number of each picture, then its bytes, on standard output
+check      prints the missing parts
 
 Messages from encoder to sender: instant of the picture, 64 bits, and an RTP packet. From sender to encoder: bit/s for the encoder, the flow's bit/s, bytes
 that wait. From receiver to decoder: instant of arrival, and an RTP packet. Instants are nanoseconds of CLOCK_MONOTONIC, numbers big-endian.

@@ -1,4 +1,4 @@
-"""Algorithm files that lie anywhere: read by `load_file`, or listed in the environment variable `FAIRLANE_ALGORITHMS` (several: joined
+"""Algorithm files in any folder: read by `load_file`, or listed in the environment variable `FAIRLANE_ALGORITHMS` (several: joined
 as in PATH), which the processes that a run starts inherit and read with `load_listed`.
 """
 

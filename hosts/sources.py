@@ -1,4 +1,4 @@
-"""What produces the data of a flow: always more to send, or an application with a rate of its own."""
+"""The source of a flow's data: unlimited, or an application with its own rate."""
 
 from __future__ import annotations
 

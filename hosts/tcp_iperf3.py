@@ -1,13 +1,13 @@
 """Competing TCP: the kernel's Reno, driven by iperf3 (3.12, Debian 12), its results in the form of the other run logs.
 
 `python -m fairlane.hosts.tcp_iperf3 --role receiver ...` at one end, `--role sender ...` at the other, with the arguments of
-`fairlane.hosts.agent`. iperf3 3.12 prints its JSON at the end only, so the records appear then; they are also written when SIGTERM or
-SIGINT cuts the test short. Exit code 1: iperf3 failed, its own words on standard error.
+`fairlane.hosts.agent`. iperf3 3.12 prints its JSON only at the end, so the records appear then; they are also written if SIGTERM or
+SIGINT ends the test early. Exit code 1: iperf3 failed; its message is on standard error.
 
-Two things that iperf3's defaults would spoil:
+Two defaults of iperf3 are unsuitable:
 
 * It reads and counts in blocks of 128 KiB, more than a second of a 1 Mb/s flow. The block here is one segment's payload.
-* Linux "reno" still uses SACK, RACK and tail loss probes. `PAPER_RENO_SYSCTLS` turns those off, for a namespace's TCP to be
+* Linux "reno" still uses SACK, RACK and tail loss probes. `PAPER_RENO_SYSCTLS` turns them off, so that a namespace's TCP is
   the Reno of the papers, "with fast retransmission and fast recovery algorithms" [ALS sec 4.1].
 """
 

@@ -1,9 +1,10 @@
-"""Several test processes side by side (`make test`): which tests share one.
+"""Parallel test processes (`make test`): the assignment of tests to processes.
 
-Runs in real time wait more than they compute, so that tests of ports, switches and runs go side by side with all the others. Tests of one
-file share a process, for their fixtures; files that load the machine most, or would disturb each other, share one, too. The longest go first.
+Runs in real time wait more than they compute, so tests of ports, switches and runs run in parallel with all other tests. Tests of one
+file share a process, because they share fixtures. Files that load the machine most, or would disturb each other, also share a process.
+The longest tests start first.
 
-A test with the mark `alone` compares figures that a busy machine makes others: while it goes, no other test does, in no process.
+Tests marked `alone` measure time. While one runs, no other test runs in any process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The networks of the papers, from a few numbers. Senders come first: h1, h2, ...; receivers follow."""
+"""The networks of the papers, from a few parameters. Senders come first: h1, h2, ...; receivers follow."""
 
 from __future__ import annotations
 

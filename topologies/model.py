@@ -106,7 +106,7 @@ class Link:
     [0, 1). jitter_s: delay drawn from [0, jitter_s] on top, without changing the order. jitter_std_s: instead, the absolute value of a Gaussian of this standard
     deviation, at most three times it [RFC 8868 sec 4.5.3], and no frame comes sooner after the one before than that takes at the link's rate
     [RFC 8868 sec 4.5.2]. framing: what rate_bps counts, whole Ethernet
-    frames or the IP datagrams in them. trace: what each direction's capacity follows from the run's beginning on, in place of rate_bps.
+    frames or the IP datagrams in them. trace: the capacity of each direction over time, from the start of the run; replaces rate_bps.
     trace_back: what the direction from the second end to the first follows instead.
     """
 

@@ -1,11 +1,11 @@
 """A link's capacity over time, from a file: Mahimahi's format, or CSV.
 
 Mahimahi (Netravali et al., USENIX ATC 2015): each line is a time in whole milliseconds at which 1500 bytes may leave; times do not go back,
-and several may be equal. After the last time the trace begins anew. What finds no packet waiting is lost.
+and several may be equal. After the last time the trace repeats. An opportunity without a waiting packet is lost.
 
-CSV: lines `time_s,rate_bps`, with or without this header; each rate holds from its time on, the last one to the end. A rate may be 0.
+CSV: lines `time_s,rate_bps`, with or without this header; each rate applies from its time on, the last one to the end. A rate may be 0.
 
-Empty lines and lines that begin with # are passed over.
+Empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What was written for BMv2, on Fairlane's switch: its Thrift interface, its command line tools by their names, and p4-utils' networks."""
+"""BMv2's interfaces on Fairlane's switch: its Thrift services, its command-line tools under their names, and p4-utils' networks."""

@@ -1,4 +1,4 @@
-"""BMv2's run-time command line, `runtime_CLI`: its commands, their words, and what they print, since scripts read that."""
+"""BMv2's run-time command line, `runtime_CLI`: its commands, their arguments, and the same output, because scripts read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variables under which BMv2's names mean Fairlane's programs and packages."""
+"""The environment variables that make BMv2's names refer to Fairlane's programs and packages."""
 
 from __future__ import annotations
 

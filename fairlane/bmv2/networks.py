@@ -1,4 +1,4 @@
-"""Networks of p4-utils, unchanged: `network.py` and `p4app.json`, by p4-utils itself, with its switches, compiler and command line ours."""
+"""Networks of p4-utils, unchanged: p4-utils itself runs `network.py` and `p4app.json`, with Fairlane's switches, compiler and command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program's BMv2 JSON declares, by the names that commands give: full ones, or any suffix that only one object has."""
+"""The declarations of a program's BMv2 JSON, by the names in commands: full names, or any unambiguous suffix."""
 
 from __future__ import annotations
 

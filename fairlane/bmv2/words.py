@@ -1,4 +1,4 @@
-"""From the words of a command to the bytes of a call, and back."""
+"""Converts the arguments of a command to the bytes of a call, and back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Keeps the processors of a virtual machine awake while a run in real time lasts: a loop for each, which gives way to everything else.
+"""Keeps the processors of a virtual machine awake during a run in real time: one loop for each, with the lowest priority.
 
-An idle processor of a virtual machine goes back to the machine's host, and comes again when the host finds time: milliseconds late on a busy
-one ("steal" in /proc/stat). A run on Mininet sleeps between packets and pays this for every one. A processor that never sleeps does not. The
-loops have the policy SCHED_IDLE (sched(7)), and their session the lowest share of automatic groups. The file runs as a program of its own.
+When a processor of a virtual machine is idle, the host takes it back, and returns it when it is free again: milliseconds late on a busy
+host ("steal" in /proc/stat). A run on Mininet sleeps between packets, so each packet has this delay. A processor that never sleeps avoids it. The
+loops have the policy SCHED_IDLE (sched(7)), and their session the lowest share of automatic groups. This file runs as a separate program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def on_virtual_machine() -> bool:
-    """Whether the processor says so (the flag `hypervisor`, of x86 alone)."""
+    """Whether the processor reports a virtual machine (the flag `hypervisor`, only on x86)."""
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("flags"):

@@ -1,4 +1,4 @@
-"""A fabric is a place where experiments run: a clock, switches, hosts. Whoever wants to know what it can do asks it, and compares no name."""
+"""A fabric is a place where experiments run: a clock, switches, hosts. Callers query its abilities and never compare its name."""
 
 from __future__ import annotations
 

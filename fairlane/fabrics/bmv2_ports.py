@@ -79,7 +79,7 @@ def sentences(topology: Topology, sizes: PacketSizes) -> list[str]:
 
 
 def apply(ports: Sequence[PortSetting], thrift_port: int, sizes: PacketSizes) -> None:
-    """Set a running switch's ports. `bmv2_thrift.Bmv2Error` says what went wrong."""
+    """Set a running switch's ports. `bmv2_thrift.Bmv2Error` names the error."""
     # Only runs on BMv2 need it: the command line stays quick.
     from fairlane.fabrics.bmv2_thrift import Bmv2Error, Bmv2Thrift
 

@@ -1,8 +1,8 @@
 """The record of BMv2's ports, which the embedded switch writes itself (`--stats`): the same columns, as far as BMv2 provides them.
 
-Bytes and packets come from the kernel's counters of the port's interface. The queue is the register in which the P4 program
-keeps it (`Scheme.queue_register`), read over Thrift: samples, where the embedded switch has the exact integral. BMv2 does not count what a
-full queue drops, so there are no columns of drops; the program itself counts its schemes' drops, and the controller reads these counters.
+Bytes and packets come from the kernel's counters of the port's interface. The queue length comes from the P4 program's register
+(`Scheme.queue_register`), read over Thrift: samples, while the embedded switch has the exact integral. BMv2 does not count drops by a
+full queue, so there are no columns of drops; the program itself counts its schemes' drops, and the controller reads these counters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which control plane a run has, Fairlane's or one's own, and the configuration of each from experiment and topology."""
+"""The control plane of a run, Fairlane's or the user's own, and its configuration from experiment and topology."""
 
 from __future__ import annotations
 

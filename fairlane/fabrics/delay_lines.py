@@ -3,7 +3,7 @@
     h1 ---------- f3a2-l0a | fairlane-link | f3a2-l0b ---------- f3a2-s1-p1
           veth                  delay              veth
 
-One process serves all links of a run. Rate and queue stay in the switch's port: a delay line only delays, in each direction alike.
+One process serves all links of a run. Rate and queue stay in the switch's port: a delay line only adds the same delay in each direction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that a process may hold open (ulimit -n): the soft limit is raised to what a run needs, or the run is refused before it starts."""
+"""The limit of open files (ulimit -n): raises the soft limit to the number that a run needs, or refuses the run before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on the hosts: the command of each end of a flow, by kind."""
+"""Programs on the hosts: the command of each end of a flow, by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that end a run in order."""
+"""Signals that end a run with its cleanup."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A run's resources outside its own process, recorded so that nothing of a dead run stays behind.
+"""A run's resources outside its own process, recorded so that they can be removed after the run was killed.
 
-Each run keeps a file in /run/fairlane with its process, its interfaces' prefix, and its children. A run that ends removes
-it; the next run, `fairlane clean`, or `make stop` cleans up after runs whose process is gone, and touches nothing else.
-A run holds a lock beside that file as long as it lives: numbers of processes mean something in their own namespace alone.
+Each run keeps a file in /run/fairlane with its process, its interfaces' prefix, and its children, and removes it at its end. The next run,
+`fairlane clean`, or `make stop` cleans up after runs whose process has ended, and changes nothing else.
+During a run, its process holds a lock next to that file, because process numbers are valid only in their own namespace.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What the links of a switch's ports do beside rate and delay: a file for each switch (`fairlane-switch --links`).
+"""Loss, jitter, changes and traces of the links at a switch's ports: a file for each switch (`fairlane-switch --links`).
 
-Losses, jitter, changes and traces of what a switch sends are in its port. What a host sends over a link that has one of these, or whose
-rate counts datagrams, is sent, queued, delayed and lost by the switch's port as well: the host's own interface then has no limits.
+For packets that a switch sends, its port applies them. If a host's link has one of them, or its rate counts datagrams, the switch's port also
+sends, queues, delays and drops the host's packets: the host's own interface then has no limits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mininet, as a fabric: real processes and the kernel's TCP by the wall clock, as root on Linux. `mininet_run` runs it."""
+"""Mininet, as a fabric: real processes and the kernel's TCP on the wall clock, as root on Linux. `mininet_run` runs it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A topology as a Mininet network: namespaces for hosts, a process for each switch; the switches' ports do the rest.
 
-Where things live:
+Places of the parts:
   link rate, queue      in the sending switch port (`--port-rate`, `--port-queue`; BMv2's over Thrift): the P4 program sees that queue
   host -> switch        the host's own interface: netem where the kernel has it, otherwise tbf (a rate only)
-  loss, jitter, changes, traces, framing: in the switch port, for what a host sends over such a link too (`link_plans.py`)
+  loss, jitter, changes, traces, framing: in the switch port, also for packets from a host over such a link (`link_plans.py`)
   delay, switch port    in the sending switch port (`--port-delay`)
   delay, host -> switch netem where the kernel has it; otherwise the switch port towards the host carries both directions'
                         delay, so that every round trip is right, though the two one-way delays are not

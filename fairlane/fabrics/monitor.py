@@ -1,4 +1,4 @@
-"""Follows a run's records as they are written, for the live display."""
+"""Reads a run's records while they are written, for the live display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run was, on either fabric, besides its records."""
+"""Facts about a run besides its records, on both fabrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headers that flows' data packets have of their own, with the layouts of a run's compiled P4 program."""
+"""User-defined headers in flows' data packets, with the layouts from a run's compiled P4 program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold before a run starts anything. Each failure is one sentence with the way out."""
+"""Checks before a run starts anything. Each failure is one sentence with the remedy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Child processes that never outlive their run.
 
-Each child asks the kernel to kill it when the thread that started it dies for any reason, so children must be
-started from the main thread. Each leads its own session: Ctrl-C reaches only the run, which ends them in order.
+The kernel kills each child when the thread that started it ends for any reason, so start children
+from the main thread. Each child leads its own session: Ctrl-C reaches only the run, which then ends its children.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _children(pid: int) -> list[int]:
 
 
 class Process:
-    """A running child process. `name` is for messages, `log` holds its output."""
+    """A running child process. `name` is for messages, `log` contains its output."""
 
     def __init__(self, name: str, argv: Sequence[str], log: Path, popen: subprocess.Popen[bytes]) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a live table on a terminal, a line every 5 s elsewhere."""
+"""The progress display of a run: a live table on a terminal, otherwise a line every 5 s."""
 
 from __future__ import annotations
 

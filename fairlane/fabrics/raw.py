@@ -1,8 +1,8 @@
-"""Reads the records of a run's parts, during the run and afterwards: computes nothing.
+"""Reads the records of a run's parts, during the run and afterwards, without any computation.
 
 s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
-s1.queues.csv      the same of each queue, where ports have several
-s1.gaps.csv        how often the gaps between a port's frames were how long; see docs/results.md
+s1.queues.csv      the same for each queue, if ports have several
+s1.gaps.csv        histogram of the gaps between a port's frames; see docs/results.md
 controller.csv     one line per switch port and observation interval
 FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """

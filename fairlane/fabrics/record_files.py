@@ -1,4 +1,4 @@
-"""Text files that are open only while something is written into them: thousands of flows have more records than a process may hold files open."""
+"""Text files that are open only during a write: thousands of flows have more record files than a process may have open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches switches and controller during a run: reports a process that dies, and restarts it."""
+"""Monitors switches and controller during a run: reports a process that dies, and restarts it."""
 
 from __future__ import annotations
 

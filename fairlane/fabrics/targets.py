@@ -1,4 +1,4 @@
-"""Which switch runs the P4 program, and which compiler translated it: chosen once, and named in a run's first line."""
+"""The switch that runs the P4 program, and the compiler: selected once, and named in a run's first line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The fabric in virtual time: an experiment's network, controller and flows in one process, on a clock that only events move.
 
-It writes the records that the Mininet fabric writes (docs/results.md, `raw/`), so that all after it is the same.
+It writes the same records as the Mininet fabric (docs/results.md, `raw/`), so all later stages are the same.
 """
 
 from __future__ import annotations

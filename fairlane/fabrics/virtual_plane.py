@@ -1,4 +1,4 @@
-"""A control plane of one's own in virtual time: drives `fairlane.controller.plane.engine` by the virtual clock; the network carries its P4Runtime messages."""
+"""The user's own control plane in virtual time: drives `fairlane.controller.plane.engine` by the virtual clock; the network carries its P4Runtime messages."""
 
 from __future__ import annotations
 

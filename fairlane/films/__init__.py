@@ -1,1 +1,1 @@
-"""`fairlane film`: one film over one link by several algorithms; quality by frame, freezes and delay."""
+"""`fairlane film`: one film over one link with several algorithms; quality by frame, freezes and delay."""

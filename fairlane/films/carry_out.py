@@ -1,4 +1,4 @@
-"""`fairlane film`: the same film by each algorithm alone over the same link, one run after the other, and their page."""
+"""`fairlane film`: the same film with each algorithm alone over the same link, one run after the other, and their page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was asked of a film, and what became of it."""
+"""The request for a film, and its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The film's pictures: drawn, or of a file, as YUV4MPEG2 without compression."""
+"""The film's pictures: generated, or from a file, as YUV4MPEG2 without compression."""
 
 from __future__ import annotations
 

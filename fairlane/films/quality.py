@@ -1,4 +1,4 @@
-"""Quality by frame: the packets that came are decoded as the receiver did, and ffmpeg compares what was on the screen with the film."""
+"""Quality by frame: decodes the received packets as the receiver did, and compares the shown pictures with the film by ffmpeg."""
 
 from __future__ import annotations
 

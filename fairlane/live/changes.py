@@ -1,5 +1,5 @@
 """A viewer's changes to a running experiment in virtual time: add and stop flows, change links' rates. The experiment is updated too, so
-that later computations describe the run as it was."""
+that later computations describe the actual run."""
 
 from __future__ import annotations
 

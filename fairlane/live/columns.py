@@ -1,4 +1,4 @@
-"""What the page shows, computed from samples: columns of charts, and the values of one moment for tables and the picture."""
+"""The content of the page, computed from samples: columns of charts, and the values at one time for tables and the picture."""
 
 from __future__ import annotations
 

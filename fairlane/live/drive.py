@@ -1,4 +1,4 @@
-"""Drives a run in virtual time for the live view: in slices, at the pace that the page asks for.
+"""Drives a run in virtual time for the live view: in slices, at the speed that the page requests.
 
 The network's behaviour and the records do not depend on the slices: an undisturbed run writes the same results as a run without a page.
 """

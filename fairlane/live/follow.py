@@ -1,4 +1,4 @@
-"""A run on Mininet on the page: its records, read as they grow. Nobody can pause or change it there, for it goes on in real time."""
+"""A run on Mininet on the page: reads its records while they grow. Viewers cannot pause or change it, because it runs in real time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the picture of a network has its nodes: switches in columns by their distance from the first sender, hosts around them."""
+"""The positions of nodes in the picture of a network: switches in columns by their distance from the first sender, hosts around them."""
 
 from __future__ import annotations
 

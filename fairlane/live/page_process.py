@@ -1,8 +1,8 @@
-"""The page of a run in virtual time is served by a process of its own, `fairlane.live.host`: a server in the run's process would take Python's
-lock from it for every message.
+"""A separate process, `fairlane.live.host`, serves the page of a run in virtual time: in the run's own process, the server would
+need Python's lock for every message.
 
-The run writes its records to its files, as it does without a page; the page's process reads them there. Everything else goes over a pair of
-sockets, and viewers' requests take the same path. When either end closes, the other ends too.
+The run writes its records to its files, as without a page; the page's process reads these files. Everything else, including viewers' requests, uses
+a pair of sockets. When either end closes, the other ends, too.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _packed(message: object) -> bytes:
 
 
 class PageProcess:
-    """The run's end. A page that dies costs the run nothing but the page: `gone` says so."""
+    """The run's end. If the page dies, the run loses only the page: `gone` reports it."""
 
     def __init__(self, opening: Opening) -> None:
         """Returns when the page can be had. Refusal: its port is not free, or it does not start."""

@@ -1,7 +1,7 @@
 """One run as the page sees it: the fixed part, the growing part, and the viewers' requests.
 
-One thread feeds it; the server's thread reads it. Growing lists are only appended to, and a reader takes the length first, so
-that neither waits for the other.
+One thread writes it; the server's thread reads it. The writer only appends to growing lists, and a reader reads the length first,
+so neither waits for the other.
 """
 
 from __future__ import annotations

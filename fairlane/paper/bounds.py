@@ -1,4 +1,4 @@
-"""The range of a measure's possible values, to refuse an expectation that can never hold, or never fail, before anything runs.
+"""The range of a measure's possible values, to refuse an expectation that always passes or always fails, before anything runs.
 
 An expression is evaluated over intervals: every value that it can take, when each name lies within its own interval, lies within the
 result. The result may be wider than necessary (x - x gives more than 0), never narrower.

@@ -1,4 +1,4 @@
-"""Judges a sweep: compares each expectation with the medians over seeds, or with each seed.
+"""Evaluates a sweep: compares each expectation with the medians over seeds, or with each seed.
 
 [[expect]]
 name = "RAP/SACK at 160 ms"

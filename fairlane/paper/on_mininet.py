@@ -1,4 +1,4 @@
-"""A row's runs on Mininet in the report: a table next to virtual time, and plots of their own. Reads FOLDER/mininet/ID.json."""
+"""A row's runs on Mininet in the report: a table next to virtual time, and separate plots. Reads FOLDER/mininet/ID.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`index.html`: the report as one file without anything from elsewhere; beside it `index.json`, and each row's results as CSV and JSON."""
+"""`index.html`: the report as one self-contained file; next to it `index.json`, and each row's results as CSV and JSON."""
 
 from __future__ import annotations
 

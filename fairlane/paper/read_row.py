@@ -1,4 +1,4 @@
-"""Reads a row of the ledger from its experiment's file, and refuses what could never be measured, drawn or expected."""
+"""Reads a row of the ledger from its experiment's file, and refuses impossible measures, figures and expectations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of the ledger: a study (`fairlane.studies.study`) of a paper's figure or table, with what is expected of it.
+"""A row of the ledger: a study (`fairlane.studies.study`) of a paper's figure or table, with its expectations.
 
 The expectations are described in `fairlane.paper.judge`, the keys of `[ledger]` under `Ledger`.
 """

@@ -1,4 +1,4 @@
-"""What the runs of a row gave, and what was found of each expectation."""
+"""The results of a row's runs, and the verdict on each expectation."""
 
 from __future__ import annotations
 

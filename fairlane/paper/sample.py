@@ -1,6 +1,6 @@
-"""One run of each row, kept with the published results: run again, it shows whether the page is older than the code.
+"""One run of each row, stored with the published results: a repeated run shows whether the page is older than the code.
 
-A change of the code that changes no figure leaves the sample as it is. So a page has to be made again only when its figures are others."""
+If a change of the code changes no figure, the sample stays the same. So a page must be made again only if its figures change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep whose file is a row of a paper, or expects something of its runs."""
+"""A sweep whose file is a row of a paper, or has expectations."""
 
 from __future__ import annotations
 

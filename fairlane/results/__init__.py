@@ -1,1 +1,1 @@
-"""What runs give: their records read back, metrics, plots, reports."""
+"""Results of runs: records, metrics, plots, reports."""

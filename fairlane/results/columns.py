@@ -1,4 +1,4 @@
-"""Records of a flow's end as columns of numbers: a list of objects takes about ten times the memory, which runs of hours do not have."""
+"""Records of a flow's end as columns of numbers: a list of objects needs about ten times the memory, too much for runs of hours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairlane report DIR...`: compares finished runs of any experiments and fabrics, from their results alone."""
+"""`fairlane report DIR...`: compares finished runs of any experiments and fabrics, using only their results."""
 
 from __future__ import annotations
 

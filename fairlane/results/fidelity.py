@@ -1,8 +1,8 @@
-"""How true a run in real time was to its model, by its own records: a verdict, and the reasons for it.
+"""The accuracy of a run in real time, measured from its own records: a verdict, and the reasons for it.
 
-A run in real time shares its machine with others. Where a switch was not given the processor in time, frames left late, clocks stood still, or
-the kernel threw frames away, and the figures speak of the machine instead of the algorithms. Each measure here has two thresholds: from the
-first on figures are doubtful, from the second on the run is invalid. docs/fidelity.md says why they stand where they do.
+A run in real time shares its machine with other programs. If a switch did not get the processor in time, frames left late, clocks stopped, or
+the kernel dropped frames. The figures then describe the machine instead of the algorithms. Each measure here has two thresholds: from the
+first on, figures are doubtful; from the second on, the run is invalid. docs/fidelity.md explains the thresholds.
 """
 
 from __future__ import annotations

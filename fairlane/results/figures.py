@@ -1,4 +1,4 @@
-"""What a run is summed up in: figures of its flows, kinds of flow and links, and the results of its checks."""
+"""The summary of a run: figures of its flows, kinds of flow and links, and the results of its checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A film's frames by the records of a run: when each was produced, when it was there, what was left out, what froze."""
+"""A film's frames, from the records of a run: production and arrival times, omitted frames, freezes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Folders that belong to a process as long as it lives, so that others can tell an abandoned one.
+"""Folders that belong to a running process, so that other processes recognise an abandoned folder.
 
-The process holds a lock (flock(2)) on the file `LOCK` in its folder. The kernel ends the lock with the process, however that ends, and
-shows it in every namespace of processes; a process's number means something in its own namespace alone. Some network file systems show a lock on
-its own machine alone, so the file names the machine's boot, and the folders of other boots are left alone. So are folders where a lock
-cannot be had.
+The process holds a lock (flock(2)) on the file `LOCK` in its folder. The kernel releases the lock when the process ends for any reason, and
+shows it in every process namespace; a process number is valid only in its own namespace. Some network file systems show a lock only on
+its own machine. So the file contains the machine's boot id, and folders of other boots are not touched. Neither are folders where locking
+fails.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""`made.json`, beside results: what made them, so that it can be had again, and the user's own files in `files/`.
+"""`made.json`, next to results: everything needed to reproduce them, and the user's own files in `files/`.
 
     {"fairlane": {"version": "1.2", "commit": "7d3b830...", "changed": false, "sources_sha256": "...", "module_sha256": "..."},
      "python": "CPython 3.12.1", "system": "Linux x86_64", "packages": {"numpy": "2.1.0", ...},
      "command": ["fairlane", "run", "study.toml", "--algorithm", "my_rate.py"], "files": {"files/my_rate.py": "SHA-256", ...}}
 
-changed: whether files that git knows differ from the commit. Paths are relative to the folder that the command ran in; of others the last name alone
-is given, so that no file names a person. All of it is in this file, and nothing of it in the others: they are the same on any machine.
+changed: whether files that git tracks differ from the commit. Paths are relative to the command's current folder; any other path is shortened to
+its last name, so that no file names a person. Only this file contains such data: the other files are the same on any machine.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ LINES = {
 SHARE, FAIR_RATE, COUNT, QUEUE, AVERAGE_MINIMUM, AVERAGE_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, thresholds of its average."""
 OTHERS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#44AA99")
-"""For lines that stand for no scheme, in this order."""
+"""For lines that belong to no scheme, in this order."""
 
 
 def of_kind(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Plots of layered flows: rates of the layers, what receivers get and how many layers they have, and each link's sharing."""
+"""Plots of layered flows: rates of the layers, receivers' rates and numbers of layers, and each link's sharing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports with several queues: each queue by itself over time [RFC 9332 sec 2.5.2.2], and when the port was in overload [RFC 9332 sec 2.5.2.3]."""
+"""Ports with several queues: each queue over time [RFC 9332 sec 2.5.2.2], and when the port was in overload [RFC 9332 sec 2.5.2.3]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's final report: `summary.json`, and the same as tables next to the paper's values."""
+"""A run's final report: `summary.json`, and the same data as tables next to the paper's values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where results go: a folder that appears complete, or not at all, and that no other run removes.
+"""The results' folder: it appears only when it is complete, and no other run removes it.
 
-A run works in `.NAME.unfinished`, which it makes first: so it reserves NAME, and no other run in any namespace or on any machine takes it. It holds
+A run first makes `.NAME.unfinished` and works there: this reserves NAME against other runs in any namespace or on any machine. It locks
 that folder (`fairlane.results.held`) until it publishes it.
 """
 

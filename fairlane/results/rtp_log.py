@@ -1,7 +1,7 @@
 """The log of RTP packets in the common format of [RFC 8868 sec 3.1], of a capture: `python -m fairlane.results.rtp_log FILE.pcap` prints it.
 
 A line has the time in Unix seconds and microseconds, the payload type, the SSRC in hexadecimal, sequence number, RTP timestamp, marker bit and the payload's size in bytes.
-Captures in virtual time are of the end of a link: of a link to a host they have the packets that it received, when they came.
+In virtual time, a capture is taken at the end of a link: on a link to a host it has the packets that the host received, at their arrival times.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Max-min fair shares over a run [ALS sec 3]: what each active flow has when links are divided fairly among the flows that are active.
+"""Max-min fair shares over a run [ALS sec 3]: the rate of each active flow if links are shared fairly among the active flows.
 
-Shares change when a flow comes or goes, or a link's rate changes: at the epochs of a run. They are computed for the epochs that somebody asks for, by
-progressive filling: the link that gives its flows least is full first, and its flows keep that share. Two things keep the cost about linear in flows:
+Shares change when a flow starts or stops, or a link's rate changes: at the epochs of a run. They are computed for the requested epochs, by
+progressive filling: the link with the smallest share per flow is full first, and its flows keep that share. Two facts make the cost about linear in flows:
 
-* Flows that cross the same links have the same share, so that only their number counts.
-* A link whose flows all cross another one that is no faster never decides, and is left out: in a dumbbell one link is left, whatever the number of hosts.
+* Flows that cross the same links have the same share, so only their number counts.
+* If all flows of a link also cross another link that is not faster, the link never decides, and is omitted: in a dumbbell one link remains for any number of hosts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run's evaluation needs beside its raw records, written with them: an evaluation that failed is done again from it."""
+"""Data that the evaluation of a run needs besides the raw records, stored with them: a failed evaluation can be repeated from it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A study from beginning to end: runs what its folder lacks, then writes tables, figures and page.
+"""A study from beginning to end: runs the points that are missing in its folder, then writes tables, figures and page.
 
 DIR/index.html                          the page
 DIR/figures/TITLE.svg, .pdf             each figure
 DIR/runs.csv, runs.parquet, points.csv  tables (`fairlane.studies.tables`)
-DIR/points/                             the result of each run; what a stopped study continues from
+DIR/points/                             the result of each run; a stopped study continues from these
 """
 
 from __future__ import annotations

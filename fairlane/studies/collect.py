@@ -1,4 +1,4 @@
-"""Runs what a folder lacks of some studies' points, keeps each result the moment it is there, and says how far it is."""
+"""Runs the missing points of studies, stores each result at once, and shows the progress."""
 
 from __future__ import annotations
 

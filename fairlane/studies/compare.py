@@ -1,4 +1,4 @@
-"""Paired comparisons: a measure at two values of an axis on the same seeds, so that what a seed decides for both falls out.
+"""Paired comparisons: a measure at two values of an axis on the same seeds, so that the seed's common effect cancels out.
 
     [[compare]]
     measure = "goodput_bps"

@@ -1,4 +1,4 @@
-"""Measures and figures of a study that names none."""
+"""Default measures and figures of a study."""
 
 from __future__ import annotations
 

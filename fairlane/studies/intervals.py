@@ -1,4 +1,4 @@
-"""95% confidence intervals over seeds: of a mean by the bootstrap, of a quotient of two means, of a slope, and of what an expectation is held against, by Student's t.
+"""95% confidence intervals over seeds: of a mean by the bootstrap, of a quotient of two means, of a slope, and of a reference value of an expectation, by Student's t.
 
 A plain percentile bootstrap of few values is too narrow. Hesterberg's expanded percentiles [T. Hesterberg, What Teachers Should Know About
 the Bootstrap, The American Statistician 69 (4), 2015, section 4.3] widen it so that it is as long as Student's interval for normal values. For

@@ -1,7 +1,7 @@
 """Figures of groups of flows and of the bottleneck, the inputs of a study's measures.
 
 All are over the experiment's window. `GROUP.figure` is of the flows of one group of the file, `all.figure` of all flows,
-`bottleneck.figure` of the port that the experiment names, `run.metric` what the experiment's own checks may name.
+`bottleneck.figure` of the port that the experiment names, `run.metric` any metric of an experiment's checks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`index.html` of a study: figures, comparisons and tables in one file without anything from elsewhere."""
+"""`index.html` of a study: figures, comparisons and tables in one self-contained file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One point of a study: a run in virtual time, measured. A pure function of its job, so that it may run anywhere, and again."""
+"""One point of a study: a run in virtual time, measured. A pure function of its job, so it may run on any machine, and be repeated."""
 
 from __future__ import annotations
 

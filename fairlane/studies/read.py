@@ -1,4 +1,4 @@
-"""Reads a study from its experiment's file, and refuses what could never be measured, drawn or compared."""
+"""Reads a study from its experiment's file, and refuses impossible measures, figures and comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How soon rates follow a link that changes [ALS sec 4.1.2]."""
+"""The time until rates follow a link's change [ALS sec 4.1.2]."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Results of points, kept so that a stopped pass continues where it was.
+"""Results of points, stored so that a stopped pass can continue.
 
-    POINTS/als-3/seed=1.json            what one run gave; written whole or not at all
-    POINTS/als-3/earlier/seed=1.0123456789abcdef.json   what it gave before its inputs changed: taken again when they change back
-    POINTS/als-3/took.jsonl             how long each took, apart, so that the results are the same on any machine
+    POINTS/als-3/seed=1.json            the result of one run; written completely or not at all
+    POINTS/als-3/earlier/seed=1.0123456789abcdef.json   its result before its inputs changed: used again if they change back
+    POINTS/als-3/took.jsonl             the duration of each run, separate, so that the results are the same on any machine
 
-A point's file names the digest of its inputs: the experiment with its computed values, the user's own files, and the program's
-sources. A result with another digest is not reused, and not thrown away.
+A point's file contains the digest of its inputs: the experiment with its computed values, the user's own files, and the program's
+sources. A result with another digest is not reused, and not deleted.
 """
 
 from __future__ import annotations

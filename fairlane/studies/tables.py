@@ -1,12 +1,12 @@
 """A study's tables, units in their columns' names.
 
-    runs.csv, runs.parquet      one row a run: axes, seed, measures, and what is needed to do the run again
-    points.csv                  one row a point: of each measure the mean over seeds and the ends of its 95% interval
-    comparisons.csv             one row a pair of points
-    study.toml, files/          the study with all that it inherits, and the user's own algorithms, P4 files and traces
-    made.json                   what made it (`fairlane.results.made`)
+    runs.csv, runs.parquet      one row per run: axes, seed, measures, and the data to repeat the run
+    points.csv                  one row per point: for each measure the mean over seeds and the ends of its 95% interval
+    comparisons.csv             one row per pair of points
+    study.toml, files/          the study with all inherited parts, and the user's own algorithms, P4 files and traces
+    made.json                   the origin of the results (`fairlane.results.made`)
 
-The same results give the same bytes. pandas is imported when first asked for: the command line need not wait for it.
+The same results give the same bytes. pandas is imported at its first use, so the command line does not wait for it.
 """
 
 from __future__ import annotations

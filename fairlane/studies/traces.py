@@ -1,4 +1,4 @@
-"""Traces of the user's own that links of a study follow: their text decides a run, and goes with it to wherever it runs."""
+"""The user's own traces in a study: results depend on their text, and each job carries it to its worker."""
 
 from __future__ import annotations
 

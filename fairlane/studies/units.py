@@ -1,4 +1,4 @@
-"""Units: the suffix of a name says the unit of its values, and tables and figures write values as people do (10 Mb/s, 20 ms).
+"""Units: the suffix of a name is the unit of its values, and tables and figures print values with units (10 Mb/s, 20 ms).
 
 rate_bps = 10_000_000       10 Mb/s
 delay_s = 0.02              20 ms

@@ -1,5 +1,5 @@
 """A process that runs jobs for `fairlane.studies.schedule`: a pickled job on standard input, its pickled outcome on standard output, until
-the input ends. It ends with its parent, however that ends, and leaves Ctrl-C to it.
+the input ends. It ends with its parent, for any reason, and ignores Ctrl-C, which the parent handles.
 """
 
 from __future__ import annotations

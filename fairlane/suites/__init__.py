@@ -1,1 +1,1 @@
-"""Standard test suites: cases as experiment files with expectations, run in virtual time with any sender, judged, on one page."""
+"""Standard test suites: cases as experiment files with expectations, run in virtual time with any sender, with verdicts on one page."""

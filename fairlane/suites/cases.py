@@ -1,4 +1,4 @@
-"""The cases of a suite: experiment files, each with a table `[suite]` that says what is expected; run with one sender, and judged."""
+"""The cases of a suite: experiment files, each with its expectations in a table `[suite]`; run with one sender, and evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`suite.json`, `index.html` and the logs of a suite: each case with its pictures, expectations and figures, in files without anything from elsewhere."""
+"""`suite.json`, `index.html` and the logs of a suite: each case with its pictures, expectations and figures, in self-contained files."""
 
 from __future__ import annotations
 

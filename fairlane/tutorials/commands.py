@@ -1,4 +1,4 @@
-"""The hosts' commands in `topology.json`: a few about their own network, and no others.
+"""The hosts' commands in `topology.json`: only a few, about their own network.
 
 They are split into words, never given to a shell, and run only in the host's network namespace. `route` and `arp` become `ip`, so
 that net-tools need not be installed.

@@ -1,4 +1,4 @@
-"""`fairlane run topology.json`: find and compile the programs, build the network, write the entries, and see who reaches whom."""
+"""`fairlane run topology.json`: find and compile the programs, build the network, write the entries, and test which hosts reach each other."""
 
 from __future__ import annotations
 

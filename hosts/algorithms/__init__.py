@@ -1,7 +1,7 @@
 """Rate-adaptation algorithms by name: pure state machines, see `fairlane.hosts.algorithms.base`.
 
-A file of this folder that lists its flow kinds in `KINDS` is found by itself: a new algorithm is one new file. Files elsewhere join them
-by `fairlane.hosts.own_algorithms`.
+Fairlane finds each file of this folder that lists its flow kinds in `KINDS`: a new algorithm is one new file. `fairlane.hosts.own_algorithms`
+adds files from other folders.
 """
 
 from __future__ import annotations

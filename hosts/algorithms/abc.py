@@ -6,14 +6,14 @@ Routers turn packets of "accelerate" into "brake" (p4src/schemes/abc), and the r
     accelerate   w <- w + 1 + 1/w                                  (3)
     brake        w <- w - 1 + 1/w                                  (3)
 
-So the window may double or vanish within a round trip, and 1/w makes flows equal [ABC sec 3.1.3]. A second window answers to losses, and to CE
-of routers without ABC; the smaller one holds, and both have at most twice what is in flight [ABC sec 4.1]. As the authors', the second window is
+So the window may double or vanish within a round trip, and 1/w makes flows equal [ABC sec 3.1.3]. A second window reacts to losses, and to CE
+of routers without ABC. The smaller window applies, and both are at most twice the data in flight [ABC sec 4.1]. As in the authors' code, the second window is
 CUBIC's ([RFC 9438 sec 4], without its Reno-friendly region):
 
     W(t) = C (t - K)^3 + W_max,  K = cbrt((W_max - cwnd_epoch) / C)               [RFC 9438 eq 1, 2]
 
-The paper's code rides on TCP. Here packets are RTP, nothing is sent again, and the authors' pacing at twice the window for a round trip is left
-out: an acknowledgement releases two packets at most.
+The paper's code uses TCP. Here packets are RTP, without retransmissions, and without the authors' pacing at twice the window for a round
+trip: an acknowledgement releases two packets at most.
 """
 
 from __future__ import annotations

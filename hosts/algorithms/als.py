@@ -3,7 +3,7 @@
 Routers write the smallest fair rate of the path, R_d, and that router's utilisation U into the sender's control packets
 [ALS sec 3.1]; receivers echo the pair in their reports [ALS sec 3.2]; the sender keeps for each receiver i
 
-    AIR_i = AIR_i* + AIR_i* (1 - U_i)      no loss: the increase grows the faster the emptier the bottleneck is
+    AIR_i = AIR_i* + AIR_i* (1 - U_i)      no loss: the lower the utilisation, the faster the increase grows
     r_i   = R_d,i + AIR_i
 
     r_i   = R_d,i (1 - l_i)                loss l_i: R_d is outdated
@@ -19,12 +19,12 @@ The scheme here is DAA (`fairlane.hosts.algorithms.daa`), for each receiver on i
 
 A report with losses contradicts R_d when the router that wrote R_d was not full (U < `full_utilisation`), or when the loss is more than
 `loss_limit` above what that router dropped itself, 1 - 1 / U of its packets when U > 1. One such report may only mean that R_d is
-outdated [ALS sec 3.3], and a link with little buffer loses packets though it is idle at times. So the second line holds from the
+outdated [ALS sec 3.3], and a link with a small buffer loses packets although it is idle at times. So the second line applies from the
 fourth report in a row on, until a report without loss for which the first line reaches R_d.
 
 Choices that the paper leaves open, each a parameter of `AlsParameters`: the rate before the first feedback,
-the lowest rate, receivers that fall silent, when section 3.5 applies. Values from the network are limited to their possible
-ranges, so that no report can make a rate negative, infinite, above the maximum, or stuck.
+the lowest rate, receivers without reports, the condition for section 3.5. Values from the network are limited to their possible
+ranges, so that no report can make a rate negative, infinite, above the maximum, or constant for ever.
 """
 
 from __future__ import annotations

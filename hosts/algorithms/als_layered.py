@@ -17,15 +17,15 @@ A receiver is a member of the basic layer from its start. It joins the layers up
 with R_d and the sizes R_L,i of the control packet, and leaves the others [ALS sec 3.4].
 
 The paper sets three layers, "arbitrarily"; with another number of groups the 2 above is the number of upper layers. Sizes are
-announced in whole bit/s, rounded down: their sum then never exceeds R_d,max, and the best receiver can join all. A layer of
-size 0 (all receivers alike) is not joined: it carries nothing. The R_d,i of all members of the RTP session count, as in ALS: the
+announced in whole bit/s, rounded down: their sum then never exceeds R_d,max, and the best receiver can join all. Receivers do not
+join a layer of size 0 (all receivers have the same rate): it carries no data. The R_d,i of all members of the RTP session count, as in ALS: the
 paper says "seen in the last adaptation interval", which with reports that come every 5 s on average would drop a receiver from time
 to time and make the layers flap.
 
 Nor does the paper define layers without ALS routers [ALS sec 3.5]. A receiver without an answering router (U = 0) has no R_d to
 join by, and stays in the basic layer; its r_i and R_d,i come from DAA. While the losses of some receiver contradict its R_d
 (`fairlane.hosts.algorithms.als`), everything is sent on the basic layer: R_d would let that receiver join more than its path carries, and
-the sender cannot tell it to leave.
+the sender cannot make it leave.
 
 `SetRate` is the rate of the basic layer, `SetLayers` the rate of every layer. `SetControl` is the announcement.
 """

@@ -4,17 +4,17 @@ An algorithm is a pair of state machines, a `Sender` and a `Receiver`. A runner 
 delivers events and carries out the actions that come back. An algorithm never reads a clock, draws a random number, opens a
 socket or sleeps: `now_s` and `rng` are arguments of every handler.
 
-Who does what:
+The division of work:
 
-* The runner paces packets, numbers them, samples round-trip times, finds losses, keeps the RTCP timetable
-  [RFC 3550 sec 6.3] and computes reception statistics. In virtual time all of that runs outside Python.
-* The algorithm decides: at what rate or window to send, what control packets say, what receivers report.
+* The runner paces packets, numbers them, samples round-trip times, finds losses, follows the RTCP timetable
+  [RFC 3550 sec 6.3] and computes reception statistics. In virtual time all of this runs outside Python.
+* The algorithm decides: the rate or window, the content of control packets, the content of receivers' reports.
 
-So a handler runs only for feedback, for acknowledgements that change state, and for timers. `Interests` states which
-acknowledgements those are:
+So a handler runs only for feedback, for acknowledgements that change state, and for timers. `Interests` selects these
+acknowledgements:
 
 ========================================  =========================  =============================================
-family                                    feedback                   what the algorithm uses
+family                                    feedback                   used by the algorithm
 ========================================  =========================  =============================================
 RTCP-driven (ALS, DAA, AIMD over RTCP)    RTCP timetable             `on_feedback`, one adaptation timer
 periodic reports (TRABOL, SSVP)           `SendFeedback`, own timer  `on_feedback`
@@ -28,7 +28,7 @@ equation (TFRC, RFC 5348)                 `SendFeedback`, each RTT   receiver `o
 none (constant bit rate)                  none                       `on_start`
 ========================================  =========================  =============================================
 
-Units and conventions: seconds (`_s`) on the runner's clock, which never goes backwards and whose zero means nothing; rates in
+Units and conventions: seconds (`_s`) on the runner's clock, which never goes backwards and has an arbitrary zero; rates in
 bit/s (`_rate_bps`) counting whole IPv4 datagrams, header included; fractions from 0 to 1; sequence numbers extended (they
 never wrap). Values in events come from the network and may be forged: a handler must accept any of them without raising.
 """
@@ -57,7 +57,7 @@ class AckDetail(Enum):
     LOSSES = "losses"
     """Every packet is acked; `on_loss` runs when a loss is found; acks without news only update `PathState`."""
     EVERY = "every"
-    """Every packet is acked and `on_ack` runs for each ack that says something new."""
+    """Every packet is acked, and `on_ack` runs for each ack with new information."""
 
 
 def __getattr__(name: str) -> Any:
@@ -318,8 +318,8 @@ class SetWindow:
 
 @dataclass(frozen=True, slots=True)
 class SetEncoderRate:
-    """What an encoder above the flow is to produce from now on, in packets with their headers. An algorithm that never says so leaves it to
-    the runner: the rate of `SetRate`, less while data wait in the sender [RFC 8698 eq 11, 13]."""
+    """The new rate of an encoder above the flow, in packets with their headers. If an algorithm never sets it, the runner
+    does: the rate of `SetRate`, less while data wait in the sender [RFC 8698 eq 11, 13]."""
 
     rate_bps: float
     """> 0 and finite."""

@@ -1,7 +1,7 @@
 """Constant bit rate: always sends at one rate; no feedback, no congestion control.
 
-The traffic that the papers warn of, "non-congestion controlled UDP" [DAA sec 1], and the Iperf UDP stream of [TRABOL sec 3,
-figs 3 and 4], which squeezes a TCP connection as its rate is raised. There is no equation: the rate is the parameter.
+The papers warn of this traffic, "non-congestion controlled UDP" [DAA sec 1], and the Iperf UDP stream of [TRABOL sec 3,
+figs 3 and 4], which reduces a TCP connection's throughput as its rate is raised. There is no equation: the rate is the parameter.
 """
 
 from __future__ import annotations

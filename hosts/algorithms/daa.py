@@ -14,8 +14,8 @@ The runner computes equation 2 (`fairlane.hosts.wire.ntp.round_trip_s`): the res
 
 Choices that the paper leaves open, each a parameter of `DaaParameters`: A, t_out, D, the first rate, the lowest rate, missing reports.
 Section 4 gives a rule for l_s > 0 only. For l_s = 0 equation 1 has no bound (r_TCP grows without limit as l falls to 0), so that
-min[r_TCP, r_add] is r_add: the same line serves. Without a round-trip time equation 1 cannot be evaluated, and a sender that
-sees loss then keeps its rate until it has one: it can only be the first seconds, at `initial_rate_bps` and a few steps A above.
+min[r_TCP, r_add] is r_add: the same line applies. Without a round-trip time equation 1 cannot be evaluated, and a sender with
+losses then keeps its rate until it has one: this is possible only in the first seconds, at `initial_rate_bps` and a few steps A above.
 """
 
 from __future__ import annotations

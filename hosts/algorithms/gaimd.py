@@ -8,8 +8,8 @@ TCP's window rules with two parameters. Without loss the window W grows by alpha
 
 so that the mean rate is TCP's (alpha = 1, beta = 1/2): beta = 0.875 gives 0.3125, and the authors take 0.31 [SSVP sec II].
 
-Everything else is as in TCP, as in the authors' experiments, which changed the two numbers of a TCP: slow start, a window of one packet after
-a timeout ([RFC 5681 sec 3.1], RFC 6298). Data is not sent again: it is a video that would come too late.
+All other rules are TCP's, as in the authors' experiments, which changed the two numbers of a TCP: slow start, a window of one packet after
+a timeout ([RFC 5681 sec 3.1], RFC 6298). There are no retransmissions: video data would arrive too late.
 """
 
 from __future__ import annotations

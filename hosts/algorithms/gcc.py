@@ -7,19 +7,19 @@ Packets that left within 5 ms are a group. A Kalman filter estimates the growth 
     k(i) = (e(i-1) + q) / (var_v(i) + e(i-1) + q),  e(i) = (1 - k(i)) (e(i-1) + q)
     var_v(i) = max(alpha var_v(i-1) + (1 - alpha) z(i)^2, 1)                  [GCC sec 5.3]
 
-and a threshold that follows |m| tells overuse from normal use and underuse:
+and a threshold that follows |m| separates overuse from normal use and underuse:
 
     th(i) = th(i-1) + (t(i) - t(i-1)) K (|m(i)| - th(i-1)),  K = K_u if |m| >= th, else K_d       [GCC sec 5.4]
 
-On overuse the rate becomes beta = 0.85 of what arrives; on underuse it holds; otherwise it grows, by 8 % a second, or about half a packet
-each response time once near the rate at which it decreased last [GCC sec 5.5]. The loss-based rate grows by 5 % each second while less
-than 2 % is lost and falls by half of the loss above 10 % [GCC sec 6].
+On overuse the rate becomes beta = 0.85 of the arriving rate; on underuse it stays; otherwise it grows, by 8 % a second, or by about half a packet
+each response time near the rate of the last decrease [GCC sec 5.5]. The loss-based rate grows by 5 % each second while less
+than 2 % is lost, and falls by half of the loss above 10 % [GCC sec 6].
 
-The draft compares m(i) with a threshold of 12.5 ms, which a group of 5 ms hardly ever reaches; as in libwebrtc, m counts as many times as
-there were groups, 60 at most.
+The draft compares m(i) with a threshold of 12.5 ms, which a group of 5 ms hardly ever reaches. As in libwebrtc, m is multiplied by the number of
+groups, 60 at most.
 
-The receiver only says when each packet arrived; both controllers stand at the sender, the first of the draft's two ways [GCC sec 3]. Marks are
-not used. docs/clauses/gcc.md says clause by clause what of the draft is met.
+The receiver only reports each packet's arrival time; both controllers run at the sender, the first of the draft's two ways [GCC sec 3]. Marks are
+not used. docs/clauses/gcc.md lists the met clauses of the draft.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Delay, loss and marks become one signal, a delay in seconds:
               QTH exp(-LAMBDA (d_queue - QTH) / QTH)         else
     x_curr = d_tilde + DMARK (p_mark / PMRREF)^2 + DLOSS (p_loss / PLRREF)^2            (2)
 
-Equation 1's second line holds only while losses are recent: beside loss-based flows a long queue must not starve NADA. Every DELTA
+Equation 1's second line applies only while losses are recent: next to loss-based flows a long queue must not starve NADA. Every DELTA
 the reference rate changes. While nothing was lost and no packet waited QEPS in the last LOGWIN, fast:
 
     gamma = min(GAMMA_MAX, QBOUND / (rtt + DELTA + DFILT))                              (3)

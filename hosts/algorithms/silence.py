@@ -1,4 +1,4 @@
-"""The behaviour of a rate-based sender when reports stop. The papers do not say: DAA, AIMD over RTCP and SSVP share this rule.
+"""The behaviour of a rate-based sender when reports stop. The papers do not define it: DAA, AIMD over RTCP and SSVP share this rule.
 
 A sender without a report for `report_timeout_s` multiplies its rate by `silence_factor`, again after each further
 `report_timeout_s`, down to its lowest rate. Without such a rule a broken path back to the sender leaves it at its last rate for

@@ -14,7 +14,7 @@ each round trip, so for k = RTT / IPG packets [SSVP eq 7] that become k + alpha:
 is by alpha S / RTT, as RAP's does. The printed form multiplies the rate by 1.31 each round trip, starves TCP, and is no additive
 increase. It stays as a contrast, `SsvpParameters.increase` (docs/decisions/ssvp-additive-increase.md).
 
-Choices that the paper leaves open, each a parameter of `SsvpParameters`: whether losses of what was sent before a decrease call for
+Choices that the paper leaves open, each a parameter of `SsvpParameters`: whether losses of packets sent before a decrease cause
 another one, how often the receiver sends control packets, the first rate, the round-trip time before the first sample, the lowest
 rate, missing reports.
 """

@@ -15,7 +15,7 @@ follows equation 21, which the paper states for the sender.
 RTT_min is the least sample of all, for the paper equates it with RTT_0. `rtt_min_window_s` bounds its age, as a reading of our own.
 
 Choice that the paper leaves open: which sample is RTT(t), `rtt_at_decrease`. Equation 20 gives beta = 1 when the newest RTT is the least,
-hence alpha = 0 and a sender that never moves again, and a false sample of the RTT can make beta anything. So beta is held in
+hence alpha = 0 and a constant rate for ever, and a wrong sample of the RTT can give beta any value. So beta is limited to
 [`min_beta`, `max_beta`].
 """
 

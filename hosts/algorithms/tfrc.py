@@ -1,8 +1,8 @@
 """TFRC, TCP Friendly Rate Control: RFC 5348; compared with in [SSVP sec VI].
 
 The receiver reports once each round trip, and at once when a loss event begins: the loss event rate p, from its history of loss
-intervals (`tfrc_history.py`, section 5), and the rate X_recv at which data arrives (section 6). The sender takes the rate that a
-TCP would have at that p and its round-trip time R (`tfrc_equation.py`, section 3.1):
+intervals (`tfrc_history.py`, section 5), and the rate X_recv at which data arrives (section 6). The sender uses the rate that a
+TCP would have at this p and round-trip time R (`tfrc_equation.py`, section 3.1):
 
     R = q R + (1 - q) R_sample                                                        [sec 4.3 step 2]
     X = max(min(X_Bps, recv_limit), s / t_mbi)            p > 0                       [sec 4.3 step 4]
@@ -13,8 +13,8 @@ TCP would have at that p and its round-trip time R (`tfrc_equation.py`, section 
 and halves its rate when no report comes for max(4 R, 2 s / X) [sec 4.4].
 
 No event tells an algorithm whether its sender is idle or limited by its data, so the RFC's exceptions for such senders are not here:
-recv_limit then bounds X, and X is halved when nothing is sent for so long that reports stop. X is limited to the link's rate, for a
-sender must not be credited with data that it cannot send.
+recv_limit then bounds X, and X is halved if the sender is idle for so long that reports stop. X is limited to the link's rate, because a
+sender must not save up bandwidth that it cannot use.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ spreads fewer packets, P_nn, over the same time, at once as few as MIN_RATE allo
     L_r <= MAX_LOSS, set_congestion = 1:   after `iterations` reports P_nn = P_nn + 1, until P_nn = P_n, then set_congestion = 0
     L_r <= MAX_LOSS, set_congestion = 0:   R_s = P_n / T_t stays        [TRABOL fig 1]
 
-Two lines of figure 1 cannot be meant as printed. "P_nn = R_m * R_t" is not a number of packets; R_m T_t is what MIN_RATE sends in
-a ray's time, and T_t stands in the line above. "T_r = P_nn / R_m" would then be T_t itself and every gap 0; with R_t it is "time
+Two lines of figure 1 cannot be correct as printed. "P_nn = R_m * R_t" is not a number of packets; R_m T_t is the number that MIN_RATE sends in
+a ray's time, and T_t is in the line above. "T_r = P_nn / R_m" would then be T_t itself and every gap 0; with R_t it is "time
 spent in sending the reduced number of packets", as section 2 defines T_r.
 
 The target rate is where a flow starts, for figure 1 raises nothing before a first loss. Choices that the paper leaves open, each a

@@ -1,6 +1,6 @@
 """XCP, the eXplicit Control Protocol: Katabi, Handley and Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks" (SIGCOMM 2002).
 
-Every packet says its sender's round trip and the time between its packets, and routers write by how much the flow may change (p4src/schemes/xcp).
+Every packet contains its sender's round trip and the time between its packets, and routers write the allowed change of the flow's rate (p4src/schemes/xcp).
 The receiver sends it back:
 
     cwnd <- max(cwnd + H_feedback, s)                                                    [XCP sec 3.3]
@@ -9,7 +9,7 @@ with H_feedback the change of the rate times the round trip, and s a packet. On 
 losses in a similar manner to TCP"], once a round trip.
 
 The paper's header has the window and a feedback in bytes; here it has the time between packets and a change in bit/s
-(draft-falk-xcp-spec-03), the same up to the factor of a round trip. Packets are RTP, and nothing is sent again.
+(draft-falk-xcp-spec-03), the same up to the factor of a round trip. Packets are RTP, without retransmissions.
 """
 
 from __future__ import annotations

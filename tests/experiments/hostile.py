@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fairlane import cli
 
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6}
-"""Exit codes of docs/commands.md, without 70, a fault of Fairlane's own."""
+"""Exit codes of docs/commands.md, without 70, a bug in Fairlane."""
 SECONDS = 10
 
 

@@ -1,4 +1,4 @@
-"""Warnings of flows whose default least rate is above an even share of the bottleneck."""
+"""Warnings about flows whose default minimum rate exceeds an equal share of the bottleneck."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_warning_names_parameter_value_share_and_way_out() -> None:
     """200 flows of 8 kb/s at the least on a link of 1 Mb/s."""
     (warning,) = floors.warnings(experiment("ssvp:200", bottleneck="1mbit"))
     assert warning.startswith("ssvp: min_rate_bps is 0.008 Mb/s by default, with max_rate_bps at 10 Mb/s")
-    assert "an even share of s1->s2 among 200 flows is 0.005 Mb/s" in warning
+    assert "an equal share of s1->s2 among 200 flows is 0.005 Mb/s" in warning
     assert "200 ssvp flows keep 100% of the link's 1 Mb/s" in warning
     assert "--set ssvp.min_rate_bps=500," in warning
 

@@ -1,4 +1,4 @@
-"""Wrong input is refused, with file and key, and never a fault of Fairlane's own: NaN, infinity, huge, tiny, negative, empty, deep, of another type.
+"""Wrong input is refused, with file and key, and never triggers a bug in Fairlane: NaN, infinity, huge, tiny, negative, empty, deep, of another type.
 
 FAIRLANE_HOSTILE=5000 tries so many of each instead of a few."""
 

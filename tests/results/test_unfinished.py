@@ -32,7 +32,7 @@ def _run(out: Path) -> None:
     [
         (MemoryError(), errors.NO_SPACE, "The memory is used up."),
         (OSError(errno.ENOSPC, "No space left on device", "flows.csv"), errors.NO_SPACE, "The disk is full. (flows.csv)"),
-        (ValueError("odd"), errors.FAULT, "A fault of Fairlane's own: ValueError: odd."),
+        (ValueError("odd"), errors.FAULT, "A bug in Fairlane: ValueError: odd."),
     ],
 )
 def test_an_evaluation_that_fails_is_done_later(

@@ -1,4 +1,4 @@
-"""make docs-commands: every command that the documentation shows, as it stands, in a copy of the checkout."""
+"""make docs-commands: runs every command of the documentation, unchanged, in a copy of the checkout."""
 
 from __future__ import annotations
 

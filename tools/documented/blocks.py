@@ -1,15 +1,15 @@
-"""The commands of the documentation: shell blocks of its pages, and what their pages say of running them.
+"""The commands of the documentation: shell blocks of its pages, and their comments on running them.
 
-A shell block begins with ```sh. Comments of the form `<!-- test: ... -->` on the lines before it say how it is run; without one it is run
-as it stands, in each `make test`:
+A shell block begins with ```sh. Comments of the form `<!-- test: ... -->` on the lines before it describe how it is run; without a comment, each
+`make test` runs it unchanged:
 
 - `skip: REASON`      never run by a test
-- `elsewhere: TEXT`   what runs it already: a test file with its path, or a goal of the Makefile
-- `slow`              run by `make docs-commands` alone
+- `elsewhere: TEXT`   run already by this: a test file with its path, or a goal of the Makefile
+- `slow`              run only by `make docs-commands`
 - `root`              the same, and only as root with Mininet; so for each command with `sudo` or `--fabric mininet`
 - `bmv2`              the same, and only where BMv2 is installed
-- `short: SECONDS`    what `make test` cuts its runs in virtual time to; 4 s without it
-- `first: COMMAND`    run before it; what a reader does by hand
+- `short: SECONDS`    `make test` cuts its runs in virtual time to this; default 4 s
+- `first: COMMAND`    run before it; a step that a reader does by hand
 """
 
 from __future__ import annotations

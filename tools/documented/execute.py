@@ -1,6 +1,6 @@
 """Runs blocks in a copy of the checkout, in the order of the pages; a command in several blocks runs once.
 
-In `make test` runs are cut short and only the first draws its plots, which take most of the time of a short run."""
+In `make test` runs are shortened, and only the first draws its plots, which need most of the time of a short run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Names in the pages: each file, command, option and key that a page names exists.
 
-A name is a piece of text between backticks outside of blocks. What is read as a name:
+A name is text between backticks outside of blocks. These are names:
 
 - `path/file.rs`, `file.py`, `folder/`: a tracked file or folder, by its path from the root, from the page's folder or its `src/`, or by the end of its
   path below the page's folder (below the root for a page of `docs/`). Of files that programs write (`summary.json`), the name is in the sources.
@@ -8,7 +8,7 @@ A name is a piece of text between backticks outside of blocks. What is read as a
 - `fairlane COMMAND --option`: a command of the command line, and its options.
 - `--option`: an option of some program of ours: in the command line, or in the sources.
 
-Names in capitals (`FILE.p4`) and names that the page's own blocks make stand for the reader's own.
+Names in capitals (`FILE.p4`) and names that the page's own blocks create are the reader's own.
 """
 
 from __future__ import annotations

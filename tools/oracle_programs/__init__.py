@@ -1,1 +1,1 @@
-"""Random P4_16 programs, judged by an interpreter of the specification's text. See README.md."""
+"""Random P4_16 programs, compared with an interpreter of the specification's text. See README.md."""

@@ -1,4 +1,4 @@
-"""Makes random programs, and compares what comes out of them with what the specification says; exit status 1 when any differs. See README.md."""
+"""Makes random programs, and compares their output with the specification; exit status 1 if any differs. See README.md."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ HIGHEST = 1000
 
 
 class NotStarted(Exception):
-    """The switch, or a program for it, did not start; the message says what it printed."""
+    """The switch, or a program for it, did not start; the message contains its output."""
 
 
 class Switch:

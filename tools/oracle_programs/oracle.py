@@ -1,4 +1,4 @@
-"""What a generated program does with a packet, by the text of the P4_16 specification (1.2.5).
+"""The effect of a generated program on a packet, by the text of the P4_16 specification (1.2.5).
 
 It walks the tree: big integers, copy-in and copy-out, everything left to right. Where the specification leaves a value open it raises
 `Undefined`, even where the value would not matter in the end; such a packet tests nothing."""
@@ -19,7 +19,7 @@ STEPS = 20_000
 
 
 class Undefined(Exception):
-    """The specification does not say what happens."""
+    """The specification leaves the behaviour open."""
 
 
 class _Exit(Exception):

@@ -1,4 +1,4 @@
-"""What a release publishes is in dist/, whole and of one commit."""
+"""Checks that dist/ contains all files of a release, of one commit."""
 
 from __future__ import annotations
 

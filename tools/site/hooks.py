@@ -2,9 +2,9 @@
 
 - Pages come from docs/ and from the folders' own READMEs; files that pages link to are copied beside them.
 - A link to a folder goes to its README. A link whose text is the page's file name shows the page's title.
-- In the nav, `docs/decisions/*.md` stands for every page of that name that stands nowhere else in it.
-- Where the page of `make web` is built, it joins the site as try/index.html, and what it can show has a box that opens it there: labs, experiments,
-  and whole examples of P4 and TOML.
+- In the nav, `docs/decisions/*.md` means every page of that name that is not elsewhere in it.
+- If the page of `make web` is built, it is part of the site as try/index.html. Labs, experiments, and complete examples of P4 and TOML then have a box
+  that opens them there.
 - LaTeX, as a block ```math or in a line as $`x`$, both of which GitHub draws, becomes MathML, which browsers draw without any script.
 """
 

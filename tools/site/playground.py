@@ -1,4 +1,4 @@
-"""Boxes on pages of the site that open, in the page of `make web`, what they are about: a lab, an experiment, or the text of an example.
+"""Boxes on pages of the site that open the page's subject in the page of `make web`: a lab, an experiment, or the text of an example.
 
 A text goes into the address: `#try=toml:CODE`, CODE being its UTF-8 in base64url without padding. `web/src/main.js` reads it.
 """

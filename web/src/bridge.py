@@ -1,4 +1,4 @@
-"""The page's Python: what stands for gRPC, for the compiler's process and for the console where there is neither network nor process.
+"""The page's Python: replacements for gRPC, the compiler's process and the console, because a page has neither network nor processes.
 
 Runs in Pyodide, after `fairlane` and its packages have been unpacked; `run` is what the worker calls. The page starts from the memory of a Python
 that has imported this module, so nothing here may import `fairlane.native` before `begin`.

@@ -1,1 +1,1 @@
-"""The commands of BMv2's run-time command line, by what they act on."""
+"""The commands of BMv2's run-time command line, grouped by object."""

@@ -1,4 +1,4 @@
-"""What the commands share: the program, the words of a line, refusals."""
+"""Common parts of the commands: the program, the arguments of a line, refusals."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which packages BMv2's names mean in the Python at hand.
+"""The packages that BMv2's names refer to in the current Python.
 
-In a Python that has Fairlane they are Fairlane's. In any other, such as a virtual environment with p4runtime-shell, they are the
-environment's own: the folders of PYTHONPATH come before them, so that what stands here must step aside.
+In a Python with Fairlane they are Fairlane's. In any other Python, such as a virtual environment with p4runtime-shell, they are the
+environment's own packages. The folders of PYTHONPATH come before these, so the packages in this folder must give way.
 
-Any Python may come here, so this imports the standard library alone.
+Any Python may import this module, so it imports only the standard library.
 """
 
 from __future__ import annotations
