@@ -21,6 +21,7 @@ from fairlane.controller.timetable import NS
 from fairlane.errors import ProgramRefused, Refusal
 from fairlane.experiments import loader
 from fairlane.experiments.model import Control, Experiment
+from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath, show
 from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
@@ -112,7 +113,7 @@ def plane_of(experiment: Experiment, p4info: Path) -> OwnPlane | None:
 
 def _check_effective(experiment: Experiment) -> None:
     """ProgramRefused: a setting is for als.p4 and Fairlane's controller, and the experiment has neither."""
-    settings, usual = experiment.settings, Control()
+    settings, usual = experiment.settings, schema.members(Control())
     without = f"and {settings.control.program} has neither"
     for link in experiment.topology.links:
         if link.aqm is not None:
@@ -121,9 +122,9 @@ def _check_effective(experiment: Experiment) -> None:
                 'program: leave --queue out, or write queue = "droptail".',
                 ("topology", link.queue or ""),
             )
-    for member in dataclasses.fields(Control):
-        if member.name not in _OF_ANY_PLANE and getattr(settings.control, member.name) != getattr(usual, member.name):
-            key = ("control", member.name)
+    for name, value in schema.members(settings.control).items():
+        if name not in _OF_ANY_PLANE and value != usual[name]:
+            key = ("control", name)
             raise ProgramRefused(f"{show(key)} is for als.p4 and its controller, {without}: leave it out.", key)
     for i, change in enumerate(settings.changes):
         if change.als is not None:

@@ -329,7 +329,7 @@ def test_files_that_a_scheme_includes_go_with_it_or_are_refused(tmp_path: Path) 
     p4 = (folder / "my-queue.p4").read_text()
     (folder / "my-queue.p4").write_text('#include "parts/a.p4h"\n// #include "../b.p4"\n' + p4)
     files = user_files.scheme_files(registry.SCHEMES[user_files.use_scheme(folder)])
-    assert set(files) == {"scheme.py", "my-queue.p4", "my-queue.stf", "chosen.p4", "parts/a.p4h"}
+    assert set(files) == {"scheme.py", "my-queue.p4", "my-queue.stf", "chosen.p4", "chosen_headers.p4", "parts/a.p4h"}
     (folder / "parts" / "a.p4h").write_text('#include "../../b.p4"\n')
     with pytest.raises(Refusal, match=r"parts/a\.p4h: includes .*/b\.p4, which is outside the scheme's folder") as refused:
         user_files.use_scheme(folder)
