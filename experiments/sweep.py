@@ -122,11 +122,12 @@ def expand(document: Document, quick: bool = False) -> Sweep:
         size *= len(choices)
     if size > MOST_POINTS:
         raise document.error(("sweep",), f"{size} runs; at most {MOST_POINTS}")
+    common = {key: value for key, value in values.items() if key not in KEYS and not _has_expression(value)}
     points = []
     for combination in itertools.product(*axes.values()):
         names = _names(document, dict(zip(axes, combination)))
         for seed in seeds:
-            points.append(Point(tuple(zip(axes, combination)), seed, tuple(names.items()), _at_point(document, names, seed)))
+            points.append(Point(tuple(zip(axes, combination)), seed, tuple(names.items()), _at_point(document, common, names, seed)))
     return Sweep(axes, seeds, tuple(points))
 
 
@@ -195,9 +196,16 @@ def _names(document: Document, axes: Mapping[str, Value]) -> dict[str, Value]:
     return names
 
 
-def _at_point(document: Document, names: Mapping[str, Value], seed: int) -> Document:
+def _has_expression(value: Any) -> bool:
+    if isinstance(value, (dict, list)):
+        return any(map(_has_expression, value.values() if isinstance(value, dict) else value))
+    return expressions.is_expression(value)
+
+
+def _at_point(document: Document, common: Mapping[str, Any], names: Mapping[str, Value], seed: int) -> Document:
+    """common: the values that all points share, which are not read again for each."""
     values = {key: value for key, value in document.values.items() if key not in KEYS}
-    worked = {key: _resolved(document, (key,), value, names) for key, value in values.items()}
+    worked = {key: common[key] if key in common else _resolved(document, (key,), value, names) for key, value in values.items()}
     worked["seed"] = seed
     return Document(document.name, worked, document.places)
 

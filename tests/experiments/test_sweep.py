@@ -65,6 +65,13 @@ def test_values_are_worked_out_at_each_point():
     }
 
 
+def test_points_share_what_has_no_expression():
+    """A file of 100,000 points with long lists took minutes, because each point read all of them again."""
+    first, *others = (point.document.values for point in sweep.expand(document(FILE + "\n[extra]\nlong = [[1, 2], [3]]\n")).points)
+    assert all(values["extra"] is first["extra"] for values in others)
+    assert any(values["topology"] != first["topology"] for values in others)
+
+
 def test_a_quick_pass_takes_its_own_values():
     assert [(dict(p.axes)["n"], p.seed) for p in sweep.expand(document(), quick=True).points] == [(4, 1), (4, 1)]
 
