@@ -35,15 +35,28 @@ fn the_built_in_files_parse_in_both_versions() {
     }
 }
 
+/// als.p4 as it is and with each scheme, and the programs of the packet tests.
+fn programs() -> Vec<(PathBuf, Options)> {
+    let als = repository().join("p4src/als.p4");
+    let mut found = vec![(als.clone(), options())];
+    let schemes = std::fs::read_dir(repository().join("p4src/schemes")).expect("a folder");
+    for scheme in schemes.flatten().map(|entry| entry.path()).filter(|path| path.join("chosen.p4").is_file()) {
+        let macros = vec![fairlane_syntax::MacroOption::Define("CHOSEN".to_owned())];
+        found.push((als.clone(), Options { include_dirs: vec![scheme, repository().join("p4src")], macros, ..Options::default() }));
+    }
+    let mut files = Vec::new();
+    p4_files(&repository().join("tests/p4"), &mut files);
+    found.extend(files.into_iter().map(|file| (file, options())));
+    found
+}
+
 #[test]
 fn the_programs_of_the_repository_parse() {
-    let mut files = Vec::new();
-    p4_files(&repository().join("p4src"), &mut files);
-    p4_files(&repository().join("tests/p4"), &mut files);
-    assert!(!files.is_empty());
-    for file in files {
-        let parsed = parse_file(&file, &options()).expect("the file was just listed");
-        assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{}", file.display());
+    let programs = programs();
+    assert!(programs.len() > 50);
+    for (file, options) in programs {
+        let parsed = parse_file(&file, &options).expect("the file was just listed");
+        assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{} with {:?}", file.display(), options.include_dirs);
     }
 }
 
@@ -59,11 +72,9 @@ fn assert_prints_back(name: &Path, parsed: &fairlane_syntax::Parsed) {
 
 #[test]
 fn what_is_printed_parses_to_the_same() {
-    let mut files = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/grammar.p4")];
-    p4_files(&repository().join("p4src"), &mut files);
-    p4_files(&repository().join("tests/p4"), &mut files);
-    for file in files {
-        let parsed = parse_file(&file, &options()).expect("the file was just listed");
+    let grammar = (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/grammar.p4"), options());
+    for (file, options) in programs().into_iter().chain([grammar]) {
+        let parsed = parse_file(&file, &options).expect("the file was just listed");
         assert_eq!(parsed.diagnostics.render(&parsed.sources), "", "{}", file.display());
         assert_prints_back(&file, &parsed);
     }
