@@ -53,16 +53,6 @@ links = [
 """
 
 
-@pytest.fixture(autouse=True)
-def known(monkeypatch: pytest.MonkeyPatch):
-    """What a test adds is gone after it."""
-    before = dict(registry.SCHEMES)
-    monkeypatch.setenv(registry.FOLDERS_VARIABLE, "")
-    yield
-    registry.SCHEMES.clear()
-    registry.SCHEMES.update(before)
-
-
 def test_every_folder_is_a_scheme_and_has_its_program() -> None:
     folders = {path.name for path in registry.FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(registry.SCHEMES)
