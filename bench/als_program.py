@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fairlane.controller.config import Port
 from fairlane.controller.core import port_entries
-from fairlane.controller.protection import limits
 from fairlane.native import emit_rtcp
+from fairlane.p4src.schemes.protection.limits import limits
 from fairlane.schemes import registry
 
 IN_PORT, OUT_PORT = 1, 2

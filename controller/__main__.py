@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairlane.controller.config import ConfigError, read
 from fairlane.controller.runner import Controller
+from fairlane.inputs.own_python import OwnFault
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,7 +42,11 @@ def main(arguments: list[str] | None = None) -> int:
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    controller.run()
+    try:
+        controller.run()
+    except OwnFault as error:
+        print(f"controller: {error}", file=sys.stderr)
+        return 2
     if late:
         print(
             f"controller: no answer from {', '.join(late)} within {given.ready_timeout:g} s;"

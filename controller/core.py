@@ -12,22 +12,26 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from finsy.proto import p4r as p4runtime_pb2
 
 from fairlane.controller.config import Config, Port, Switch, mac
 from fairlane.controller.connections import Connection, ConnectionCounter
-from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
 from fairlane.controller.p4info import P4Info
-from fairlane.controller.protection import allowance_bps, limits, share_bps
-from fairlane.controller.records import PortRecord, ProtectedPortRecord, counted_columns, kind
+from fairlane.controller.records import PortRecord, counted_columns, kind, loops
 from fairlane.controller.sketch import SketchCounter
+from fairlane.controller.utilisation import utilisation_ppm
+from fairlane.inputs import own_python
 from fairlane.schemes import registry
+from fairlane.schemes.base import Entry, PortInterval, PortLoop
 
+_T = TypeVar("_T")
 _Update = p4runtime_pb2.Update
 _Match = Mapping[str, int | tuple[int, int]]
 _TableEntry = tuple[str, _Match, str, Mapping[str, int]]
@@ -53,29 +57,25 @@ DIGEST = "connection_t"
 # Where it counts the slots that they hit (p4src/connection_sketch.p4).
 FILLED = "filled"
 SLOTS = "sketch_epoch"
-_SET_FAIR_RATE = "AlsEgress.fair_rate.set_fair_rate"
-# Where it holds connections to their shares (p4src/schemes/protection): packets to one port, and copies.
-_HOLDS = ("AlsIngress.protection.hold", "AlsEgress.protection.hold")
-WITHIN_SHARE = "within_share"
-HELD_BACK = "held_back"
 
 
 def record_kind(p4info: P4Info) -> type[PortRecord]:
     """What `SwitchControl.finish` gives with this program."""
     always = counted_columns(standing=True)
     further = any(name in p4info.counters for column, names in _by_column().items() if column not in always for name in names)
-    return kind(counted_columns() if further else always, WITHIN_SHARE in p4info.counters)
+    there = tuple(loop for loop in loops() if all(entry.table in p4info.tables for entry in loop.tables))
+    return kind(counted_columns() if further else always, there)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Counters of all ports of a switch at an instant, of packets and bytes. counted: by the columns of schemes."""
+    """Counters of all ports of a switch at an instant, of packets and bytes. counted: by the columns of schemes. of_loops: by names of the counters
+    that control loops follow."""
 
     time_s: float
-    transmitted: dict[int, tuple[int, int]]
-    counted: Mapping[str, dict[int, tuple[int, int]]]
-    within_share: dict[int, tuple[int, int]]
-    held_back: dict[int, tuple[int, int]]
+    transmitted: Mapping[int, tuple[int, int]]
+    counted: Mapping[str, Mapping[int, tuple[int, int]]]
+    of_loops: Mapping[str, Mapping[int, tuple[int, int]]]
 
 
 def port_entries(port: Port) -> Iterable[_TableEntry]:
@@ -84,6 +84,35 @@ def port_entries(port: Port) -> Iterable[_TableEntry]:
     entries += [entry for scheme in port.schemes for entry in scheme.entries(port.rate_bps)]
     for entry in entries:
         yield entry.table, {entry.key: port.number}, entry.action_name, entry.values
+
+
+def _loops(port: Port, utilisation_target: float) -> list[PortLoop]:
+    """The control loops of a port: of schemes of every program, and of its own."""
+    own = {settings.scheme.name: settings for settings in port.schemes}
+    schemes = [scheme for name, scheme in registry.SCHEMES.items() if scheme.standing or name in own]
+    loops = [(scheme.loop, own.get(scheme.name)) for scheme in schemes if scheme.loop is not None]
+    return [_called(made, lambda: made(settings, port.rate_bps, utilisation_target)) for made, settings in loops]  # noqa: B023 # called at once
+
+
+def _closed(loop: PortLoop, seen: PortInterval, totals: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
+    """An interval has ended: what a control loop records of it."""
+    loop.close(seen)
+    found = loop.recorded(totals)
+    unknown = found.keys() - {column.name for column in loop.columns}
+    if unknown:
+        raise ValueError(f"recorded: {min(unknown)!r} is not in `columns`")
+    return found
+
+
+def _called(loop: PortLoop | type[PortLoop], call: Callable[[], _T]) -> _T:
+    """The answer of a control loop. OwnFault: it is a user's own, and raised something."""
+    try:
+        return call()
+    except Exception as error:
+        kind = loop if isinstance(loop, type) else type(loop)
+        if not kind.__module__.startswith(registry.MODULES):
+            raise
+        raise own_python.fault(Path(str(sys.modules[kind.__module__].__file__)), kind.__name__, error) from error
 
 
 class SwitchControl:
@@ -97,14 +126,13 @@ class SwitchControl:
         self._counter = ConnectionCounter()
         self._sketch = SketchCounter((p.number for p in switch.ports), p4info.register_size(SLOTS)) if FILLED in p4info.counters else None
         self._record_kind = record_kind(p4info)
-        self._record_columns = {field.name for field in dataclasses.fields(self._record_kind)}
-        # F of each port, where the program has flow protection.
-        self._shares: dict[int, float] = {
-            p.number: fair_rate_bps(p.rate_bps, config.utilisation_target, 0)
-            for p in switch.ports
-            if p.als and issubclass(self._record_kind, ProtectedPortRecord)
-        }
+        self._loops = {port.number: _loops(port, config.utilisation_target) for port in switch.ports}
+        self._followed = tuple(dict.fromkeys(name for found in self._loops.values() for loop in found for name in loop.counters))
         self._columns = _by_column()
+        columns = [field.name for field in dataclasses.fields(self._record_kind)]
+        self._counted = [column for column in self._columns if column in columns]
+        # The columns of control loops, at ports that have none.
+        self._not_followed = dict.fromkeys((column.name for loop in loops() for column in loop.columns if column.name in columns), 0)
         self._load = [counter.column for scheme in registry.SCHEMES.values() for counter in scheme.counters if counter.load]
         # Of each counter, the scheme without whose parameters at a port it does not grow there.
         self._counts = {name: scheme.name for scheme in registry.SCHEMES.values() for name in scheme.counter_names}
@@ -116,7 +144,7 @@ class SwitchControl:
             if not counter.macro
         }
         of_schemes = dict.fromkeys(name for names in self._columns.values() for name in names if name in wanted or name in p4info.counters)
-        self._counters = (TRANSMITTED, *of_schemes, *((WITHIN_SHARE, HELD_BACK) if self._shares else ()))
+        self._counters = (TRANSMITTED, *of_schemes, *self._followed)
         self._previous: Reading | None = None
         self._latest: Reading | None = None
         self._counter_entities: list[p4runtime_pb2.Entity] | None = None
@@ -125,8 +153,6 @@ class SwitchControl:
         self._in_order = operator.itemgetter(*map(fields.index, Connection._fields))
         self._digest_id = None if self._sketch else p4info.digest_id(DIGEST)
         self._group_ports = {} if group_ports is None else group_ports
-        # R_f in bit/s and utilisation in ppm of each port, which it has in its entry, or would have if it wrote fair rates.
-        self._fair_rates = {p.number: (fair_rate_bps(p.rate_bps, config.utilisation_target, 0), 0) for p in switch.ports}
         self._epochs, self._rates = Rewrites(p4info), Rewrites(p4info)
 
     def initial_entities(self, fresh: bool = True) -> list[p4runtime_pb2.Entity]:
@@ -136,18 +162,20 @@ class SwitchControl:
         return [
             *([] if self._sketch else [self._digest_config()]),
             *(self._table(*entry) for entry in self._static_entries()),
-            *(self._table(*self._fair_rate(p.number)) for p in self.switch.ports if p.als and fresh),
-            *(self._table(*entry) for p in self.switch.ports if p.number in self._shares and fresh for entry in self._limits(p)),
+            *(self._of_loops(als=True) if fresh else ()),
         ]
 
-    def _fair_rate(self, port: int) -> _TableEntry:
-        """A port's entry with its latest values."""
-        return (
-            "AlsEgress.fair_rate.fair_rate",
-            {"standard_metadata.egress_port": port},
-            _SET_FAIR_RATE,
-            _rate(*self._fair_rates[port]),
-        )
+    def _of_loops(self, als: bool) -> list[p4runtime_pb2.Entity]:
+        """The entries of control loops with their latest values, at ports where they are, or are not, in force."""
+        kept = (kept for port in self.switch.ports if port.als == als for kept in self._kept(port.number))
+        return [self._table(entry.table, {entry.key: number}, entry.action_name, values) for number, entry, values in kept]
+
+    def _kept(self, port: int) -> Iterable[tuple[int, Entry, Mapping[str, int]]]:
+        """The entries of a port's control loops: its number, entry and latest values."""
+        for loop in self._loops[port]:
+            values = _called(loop, loop.values)
+            for entry in loop.tables:
+                yield port, entry, values
 
     def _static_entries(self) -> Iterable[_TableEntry]:
         for route in self.switch.routes:
@@ -188,15 +216,15 @@ class SwitchControl:
         return [self._table(*entry) for entry in self._link_entries() if port in entry[1].values()]
 
     def change_als(self, als: bool) -> list[p4runtime_pb2.Entity]:
-        """From now on the ports write their fair rates into senders' control packets, or stop writing: the entries to INSERT or DELETE. The
-        first values come from the last interval, since plain switches count connections too."""
-        changed = [p.number for p in self.switch.ports if p.als != als]
+        """From now on the ports write their fair rates into senders' control packets, or stop writing, and so for all control loops: the entries to
+        INSERT or DELETE. The first values come from the last interval, since plain switches count connections too."""
+        changed = self._of_loops(als=not als)
         self.switch = dataclasses.replace(self.switch, ports=tuple(dataclasses.replace(p, als=als) for p in self.switch.ports))
-        return [self._table(*self._fair_rate(number)) for number in changed]
+        return changed
 
     def plain_entities(self) -> list[p4runtime_pb2.Entity]:
         """What a switch that ran without a controller may still have of ports that no longer write fair rates: to DELETE."""
-        return [self._table(*self._fair_rate(p.number)) for p in self.switch.ports if not p.als]
+        return self._of_loops(als=False)
 
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
         """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
@@ -210,7 +238,8 @@ class SwitchControl:
                 for name in self._counters
                 for port in self.switch.ports
                 # A scheme does nothing where it has no parameters.
-                if name not in self._counts or self._counts[name] in (settings.scheme.name for settings in port.schemes)
+                if (name not in self._counts or self._counts[name] in (settings.scheme.name for settings in port.schemes))
+                and (name not in self._followed or any(name in loop.counters for loop in self._loops[port.number]))
             ]
             self._counter_entities += [
                 p4runtime_pb2.Entity(
@@ -238,8 +267,7 @@ class SwitchControl:
                 now_s,
                 values.get(TRANSMITTED, {}),
                 {column: _sum(values, names) for column, names in self._columns.items()},
-                values.get(WITHIN_SHARE, {}),
-                values.get(HELD_BACK, {}),
+                {name: values.get(name, {}) for name in self._followed},
             ),
         )
 
@@ -263,65 +291,41 @@ class SwitchControl:
         """Close an interval: what to write (good until the next interval is closed), and the record of each port."""
         connections = self._sketch.close(epoch) if self._sketch else self._counter.close(epoch, self._group_ports)
         latest = self._latest or _NOTHING_READ
-        held: list[_TableEntry] = []
         records: list[PortRecord] = []
         for port in self.switch.ports:
             count = connections.get(port.number, 0)
             packets, sent = latest.transmitted.get(port.number, _NOTHING)
-            utilisation = self._utilisation(port.number, port.rate_bps)
-            rate = fair_rate_bps(port.rate_bps, self._config.utilisation_target, count)
-            self._fair_rates[port.number] = rate, utilisation
-            if port.number in self._shares:
-                self._shares[port.number] = self._next_share(port, rate, utilisation)
-                held += self._limits(port)
-            counted = (now_s, self.switch.name, port.number, epoch, count, utilisation, rate, packets, sent)
-            records.append(self._record_kind(*counted, **self._further(port.number, latest)))
+            seen = self._seen(port, count)
+            further: dict[str, Any] = {column: latest.counted.get(column, {}).get(port.number, _NOTHING)[0] for column in self._counted}
+            for loop in self._loops[port.number]:
+                totals = {name: latest.of_loops.get(name, {}).get(port.number, _NOTHING) for name in loop.counters}
+                further.update(_called(loop, lambda: _closed(loop, seen, totals)))  # noqa: B023 # called at once
+            own = (now_s, self.switch.name, port.number, epoch, count, seen.utilisation_ppm)
+            records.append(self._record_kind(*own, transmitted_packets=packets, transmitted_bytes=sent, **(self._not_followed | further)))
         written = tuple(p.number for p in self.switch.ports if p.als)
-        values = [self._p4info.values(_SET_FAIR_RATE, _rate(*self._fair_rates[port])) for port in written]
-        values += [self._p4info.values(action, parameters) for _, _, action, parameters in held]
-        return self._rates.set(written, lambda: [*map(self._fair_rate, written), *held], values), records
+        values = [self._p4info.values(entry.action_name, given) for port in written for _, entry, given in self._kept(port)]
+        return self._rates.set(written, self._written, values), records
 
-    def _utilisation(self, port: int, rate_bps: float) -> int:
-        """In the interval that ended; `_within_share_bps` too."""
+    def _written(self) -> list[_TableEntry]:
+        ports = (port.number for port in self.switch.ports if port.als)
+        return [(e.table, {e.key: number}, e.action_name, values) for port in ports for number, e, values in self._kept(port)]
+
+    def _seen(self, port: Port, connections: int) -> PortInterval:
+        """Of the interval that ended."""
         before, after = self._previous, self._latest
         if before is None or after is None:
-            return 0
-        sent = _growth(before.transmitted, after.transmitted, port)
-        dropped = sum(_growth(before.counted.get(column, {}), after.counted.get(column, {}), port) for column in self._load)
-        return utilisation_ppm(sent, dropped, after.time_s - before.time_s, rate_bps)
-
-    def _within_share_bps(self, port: int) -> float:
-        before, after = self._previous, self._latest
-        if before is None or after is None or not after.time_s > before.time_s:
-            return 0.0
-        return 8 * _growth(before.within_share, after.within_share, port) / (after.time_s - before.time_s)
-
-    def _next_share(self, port: Port, fair_rate: int, utilisation: int) -> float:
-        return share_bps(
-            self._shares[port.number],
-            fair_rate,
+            return PortInterval(port.rate_bps, self._config.utilisation_target, connections, 0, 0.0, dict.fromkeys(self._followed, 0))
+        elapsed_s = max(after.time_s - before.time_s, 0.0)
+        sent = _growth(before.transmitted, after.transmitted, port.number)
+        dropped = sum(_growth(before.counted.get(column, {}), after.counted.get(column, {}), port.number) for column in self._load)
+        return PortInterval(
             port.rate_bps,
             self._config.utilisation_target,
-            utilisation / PPM,
-            self._within_share_bps(port.number),
+            connections,
+            utilisation_ppm(sent, dropped, elapsed_s, port.rate_bps),
+            elapsed_s,
+            {name: _growth(before.of_loops[name], after.of_loops[name], port.number) for name in self._followed},
         )
-
-    def _limits(self, port: Port) -> list[_TableEntry]:
-        share = self._shares[port.number]
-        values = limits(share, allowance_bps(share, port.rate_bps, self._config.utilisation_target))
-        return [(f"{hold}.limits_of_port", {"port": port.number}, f"{hold}.set_limits", values) for hold in _HOLDS]
-
-    def _further(self, port: int, latest: Reading) -> dict[str, Any]:
-        """What a port's record has beyond `PortRecord`."""
-        found: dict[str, Any] = {
-            column: latest.counted.get(column, {}).get(port, _NOTHING)[0] for column in self._columns if column in self._record_columns
-        }
-        if issubclass(self._record_kind, ProtectedPortRecord):
-            held = latest.held_back.get(port, _NOTHING)
-            found["share_bps"] = int(self._shares.get(port, 0))
-            found["within_share_bytes"] = latest.within_share.get(port, _NOTHING)[1]
-            found["held_packets"], found["held_bytes"] = held
-        return found
 
     def _table(self, table: str, match: _Match, action: str, parameters: Mapping[str, int]) -> p4runtime_pb2.Entity:
         return _entity(self._p4info, table, match, action, parameters)
@@ -375,11 +379,7 @@ class Rewrites:
 
 
 _NOTHING = (0, 0)
-_NOTHING_READ = Reading(0.0, *({} for _ in range(4)))
-
-
-def _rate(rate_bps: int, utilisation_ppm: int) -> dict[str, int]:
-    return {"rate_bps": rate_bps, "utilisation_ppm": utilisation_ppm}
+_NOTHING_READ = Reading(0.0, {}, {}, {})
 
 
 def _growth(before: Mapping[int, tuple[int, int]], after: Mapping[int, tuple[int, int]], port: int) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fairlane.schemes import registry
+from fairlane.schemes.base import PortLoop
 
 Total = Annotated[int, "total"]
 """A counter of the switch: it begins at 0 again where the switch is restarted."""
@@ -31,27 +32,25 @@ class PortRecord:
     transmitted_bytes: Total
 
 
-@dataclass
-class ProtectedPortRecord(PortRecord):
-    """For a program with flow protection. share_bps: F. within_share_bytes: of packets within the shares. held_packets,
-    held_bytes: dropped packets of connections limited to their shares."""
-
-    share_bps: int
-    within_share_bytes: Total
-    held_packets: Total
-    held_bytes: Total
+def _own_columns() -> frozenset[str]:
+    of_loops = (
+        column.name for scheme in registry.SCHEMES.values() if scheme.loop and registry.is_own(scheme) for column in scheme.loop.columns
+    )
+    return frozenset((*(field.name for field in dataclasses.fields(PortRecord)), *of_loops))
 
 
-OWN_COLUMNS = frozenset(field.name for of in (PortRecord, ProtectedPortRecord) for field in dataclasses.fields(of))
-"""Those of the controller, which no scheme's counters can be."""
+OWN_COLUMNS = _own_columns()
+"""Those of the controller and of Fairlane's own control loops, which no scheme's counters can be."""
 
 
 @functools.cache
-def kind(columns: tuple[str, ...], protected: bool = False) -> type[PortRecord]:
-    """The record of a program whose schemes count these columns (`counted_columns`). protected: with flow protection."""
-    counted = dataclasses.make_dataclass(PortRecord.__name__, [(column, Total) for column in columns], bases=(PortRecord,))
-    counted.__doc__ = "A port's counts with its schemes' columns."
-    return dataclasses.make_dataclass(ProtectedPortRecord.__name__, [], bases=(ProtectedPortRecord, counted)) if protected else counted
+def kind(columns: tuple[str, ...], loops: tuple[type[PortLoop], ...] = ()) -> type[PortRecord]:
+    """The record of a program whose schemes count these columns (`counted_columns`), and have these control loops."""
+    always = {field.name for field in dataclasses.fields(PortRecord)}
+    of_loops = [(c.name, Total if c.total else int) for loop in loops for c in loop.columns if c.name not in always]
+    made = dataclasses.make_dataclass(PortRecord.__name__, [*((column, Total) for column in columns), *of_loops], bases=(PortRecord,))
+    made.__doc__ = "A port's counts with its schemes' columns."
+    return made
 
 
 SHARED = ("aqm_drops", "marks")
@@ -65,8 +64,18 @@ def counted_columns(standing: bool = False) -> tuple[str, ...]:
     return tuple(dict.fromkeys(always if standing else (*always, *SHARED, *(column for _, column in own))))
 
 
+def loops() -> tuple[type[PortLoop], ...]:
+    """Of all schemes."""
+    return tuple(scheme.loop for scheme in registry.SCHEMES.values() if scheme.loop is not None)
+
+
+def loop_drops() -> dict[str, str]:
+    """The columns of control loops that count drops, and the causes' names in results."""
+    return {column.name: column.cause for loop in loops() for column in loop.columns if column.cause}
+
+
 def totals(of: type[PortRecord] | None = None) -> frozenset[str]:
     """The columns that are totals; without an argument, of all kinds of record."""
-    of = of or kind(counted_columns(), True)
+    of = of or kind(counted_columns(), loops())
     hints = typing.get_type_hints(of, include_extras=True)
     return frozenset(field.name for field in dataclasses.fields(of) if hints[field.name] == Total)

@@ -29,7 +29,6 @@ KEPT = "files"
 """Of a folder of results, the part that has the user's own files."""
 _FOLDERS = {loader.PROGRAM: "program", loader.PLANE: "control"}
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def use_algorithm(path: str | Path) -> list[str]:
@@ -63,10 +62,11 @@ def use_scheme(path: str | Path) -> str:
         )
     try:
         found = registry.load(path)
-        taken = records.OWN_COLUMNS & {counter.column for counter in found.counters}
+        of_loop = {column.name for column in found.loop.columns} if found.loop else set()
+        taken = records.OWN_COLUMNS & {*of_loop, *(counter.column for counter in found.counters)}
         if taken:
             del registry.SCHEMES[found.name]
-            raise ValueError(f"counters: column {min(taken)!r} is one of the controller's own: give yours another name")
+            raise ValueError(f"column {min(taken)!r} is one of the controller's own: give yours another name")
     except (ValueError, OSError) as error:
         raise Refusal(f"--scheme {path}: {error}") from error
     except Exception as error:  # any exception that the file raises while it is read
@@ -111,7 +111,7 @@ def _with_included(files: Iterable[Path], folder: Path) -> dict[Path, tuple[str,
             continue
         text = _text(path)
         found[path] = text, source
-        for name in _INCLUDE.findall(_COMMENT.sub(" ", text)):
+        for name in chosen.INCLUDE.findall(_COMMENT.sub(" ", text)):
             beside = (place / name for place in (path.parent, folder))
             todo += [(one, path) for one in beside if one.is_file() and not one.is_relative_to(probes.PACKAGE)][:1]
     return found
@@ -267,8 +267,9 @@ def _beside(program: Path) -> dict[Path, Path]:
     """The files that a program may include, by their places beside it; those of schemes are in schemes/NAME."""
     found = {path.relative_to(program.parent): path for path in [*program.parent.glob("*.p4"), *program.parent.glob("schemes/*/*.p4")]}
     for scheme in registry.SCHEMES.values() if chosen.has_choice(program) else ():
-        for path in scheme.folder.glob("*.p4"):
-            found.setdefault(Path("schemes") / scheme.name / path.name, path)
+        if scheme not in chosen.in_itself(program):
+            for path in scheme.folder.glob("*.p4"):
+                found.setdefault(Path("schemes") / scheme.name / path.name, path)
     return dict(sorted(found.items()))
 
 
@@ -286,6 +287,9 @@ def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
     for place, path in {**_beside(program), **{places[path.name]: path for path in files}}.items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / place)
+    for scheme in chosen.in_itself(folder / program.name):
+        if not (folder / scheme.file.name).is_file():
+            shutil.copyfile(folder / "schemes" / scheme.name / scheme.file.name, folder / scheme.file.name)
     return folder / program.name
 
 

@@ -24,7 +24,6 @@
 #else
 #include "chosen.p4"
 #endif
-#include "fair_rate.p4"
 #include "port_counters.p4"
 
 control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -60,7 +59,6 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     COPY_CONTROLS
     DEPARTURE_CONTROLS
     SENT_CONTROLS
-    FairRate() fair_rate;
     PortCounters() ports;
 
     apply {
@@ -84,7 +82,6 @@ control AlsEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             if (standard_metadata.egress_spec != DROP_PORT) {
                 // What a queue management drops takes no time of the link.
                 SENT
-                fair_rate.apply(hdr, standard_metadata);
                 ports.apply(standard_metadata);
             }
         }

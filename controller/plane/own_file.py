@@ -22,7 +22,7 @@ def load(path: Path) -> type[ControlPlane]:
     except SyntaxError as error:
         raise PlaneError(f"{path}:{error.lineno}: {error.msg}") from error
     except Exception as error:  # whatever the file raises while it is read
-        raise PlaneError(f"{path}{_line(path, error)}: cannot be read: {type(error).__name__}: {error}") from error
+        raise PlaneError(f"{path}{own_python.line_of(path, error)}: cannot be read: {type(error).__name__}: {error}") from error
     found = [
         kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, ControlPlane) and kind.__module__ == name
     ]
@@ -44,7 +44,7 @@ def made(path: str, kind: type[ControlPlane]) -> ControlPlane:
     try:
         return kind()
     except Exception as error:  # whatever the user's code raises
-        raise PlaneError(f"{path}{_line(Path(path), error)}: {kind.__name__}(): {type(error).__name__}: {error}") from error
+        raise PlaneError(f"{path}{own_python.line_of(Path(path), error)}: {kind.__name__}(): {type(error).__name__}: {error}") from error
 
 
 def _check(path: Path, kind: type[ControlPlane]) -> None:
@@ -55,12 +55,3 @@ def _check(path: Path, kind: type[ControlPlane]) -> None:
     interval_s = kind.interval_s
     if interval_s is not None and not (isinstance(interval_s, (int, float)) and 1e-6 <= interval_s < float("inf")):
         raise PlaneError(f"{path}: interval_s: must be at least 1e-6 s, got {interval_s!r}")
-
-
-def _line(path: Path, error: Exception) -> str:
-    lines, trace = [], error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path.resolve()):
-            lines.append(trace.tb_lineno)
-        trace = trace.tb_next
-    return f":{lines[-1]}" if lines else ""

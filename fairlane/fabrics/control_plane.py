@@ -23,6 +23,7 @@ from fairlane.experiments import loader
 from fairlane.experiments.model import Control, Experiment
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath, show
+from fairlane.inputs.own_python import OwnFault
 from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
@@ -146,12 +147,11 @@ def check_program(experiment: Experiment, p4info: Path) -> bool:
     config = configuration(
         experiment, addresses.assign(experiment.topology), dict.fromkeys(experiment.topology.switches, 0), p4info, p4info
     )
-    asked = names.asked(
-        config,
-        P4Info.read(p4info),
-        als_later={change.switch for change, _, _ in experiment.changes if change.als},
-        joins=any(flow.receivers for flow in experiment.flows),
-    )
+    als_later = {change.switch for change, _, _ in experiment.changes if change.als}
+    try:
+        asked = names.asked(config, P4Info.read(p4info), als_later, joins=any(flow.receivers for flow in experiment.flows))
+    except OwnFault as error:
+        raise Refusal(str(error)) from error
     lacking = asked.lacking
     if not asked.tables:
         return False

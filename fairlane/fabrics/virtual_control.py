@@ -23,6 +23,7 @@ from fairlane.controller.p4info import P4Info
 from fairlane.controller.records import PortRecord
 from fairlane.controller.timetable import NS, Begin, Finish, Timetable
 from fairlane.errors import RunFailed
+from fairlane.inputs.own_python import OwnFault
 
 if TYPE_CHECKING:
     from fairlane.native import Rewriter
@@ -145,7 +146,10 @@ class VirtualController:
                     ("read", index, _COUNTERS, self._reading(index)),
                 ]
             elif step is not None:
-                rewrites, self._pending[index] = control.finish(now_ns / NS, step.epoch)
+                try:
+                    rewrites, self._pending[index] = control.finish(now_ns / NS, step.epoch)
+                except OwnFault as error:
+                    raise RunFailed(str(error)) from error
                 actions.append(self._rewrite(index, _RATES, rewrites))
         if isinstance(step, Finish):
             actions += self._carry_out(self._multicast.on_tick(now_ns / NS))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fairlane.arrays import np
-from fairlane.controller.records import counted_columns
+from fairlane.controller.records import counted_columns, loop_drops
 from fairlane.experiments import model
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
@@ -187,8 +187,8 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
 
 def _control() -> frozenset[str]:
     """The columns of the controller's records that are read here."""
-    plain = ("time_s", "switch", "port", "connections", "fair_rate_bps", "utilisation_ppm", "transmitted_bytes", "held_packets")
-    return frozenset((*plain, *counted_columns()))
+    plain = ("time_s", "switch", "port", "connections", "fair_rate_bps", "utilisation_ppm", "transmitted_bytes")
+    return frozenset((*plain, *counted_columns(), *loop_drops()))
 
 
 def _is_read(column: str) -> bool:
@@ -211,7 +211,7 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
     overload = next((told[c.column] for c in counters if c.reports == "overload" and c.column in told), None)
     # The device counts drops in ingress at the input port; drops in egress are of these queues.
     drops = {cause: told[column] for cause, column in port.link.causes.items() if column in told}
-    held = {"held": Steps(control["time_s"], control["held_packets"].astype(float))} if "held_packets" in control else {}
+    held = {cause: Steps(control["time_s"], control[c].astype(float)) for c, cause in loop_drops().items() if c in control}
     if not rows or not len(rows["unix_s"]):
         # The switch wrote no rows: the program's own counters are known for each interval, the queue is not.
         return LinkRecord(

@@ -36,16 +36,17 @@ def parameter(default: Any, low: float, high: float, unit: str = "") -> Any:
 @dataclass(frozen=True)
 class Entry:
     """An entry of a port, whose key is the port's number. table: its full name, "AlsIngress.NAME.TABLE". action: its name in the same control.
-    values: the action's parameters."""
+    values: the action's parameters. key_name: of the field that has the port's number; "": egress_spec in ingress, egress_port in egress."""
 
     table: str
     action: str
-    values: Mapping[str, int]
+    values: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    key_name: str = ""
 
     @property
     def key(self) -> str:
         """The field that has the port's number there."""
-        return f"standard_metadata.{'egress_spec' if self.table.startswith(f'{INGRESS}.') else 'egress_port'}"
+        return self.key_name or f"standard_metadata.{'egress_spec' if self.table.startswith(f'{INGRESS}.') else 'egress_port'}"
 
     @property
     def action_name(self) -> str:
@@ -194,6 +195,59 @@ class Parameters:
         return ()
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of raw/controller.csv that a control loop writes. total: it grows with the switch's counters, and begins at 0 again where the switch is restarted.
+    cause: where it counts drops, their name in results ("drop_CAUSE" of links.csv)."""
+
+    name: str
+    total: bool = False
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class PortInterval:
+    """What the controller has seen of a port in an observation interval. rate_bps: of its link, in bit/s. utilisation_target: U_l, in (0, 1]. connections:
+    n_conn. utilisation_ppm: U in parts per million; above 1,000,000 in overload. elapsed_s: between the two readings of the counters, 0 before there are two.
+    grown_bytes: by which each of `PortLoop.counters` has grown."""
+
+    rate_bps: float
+    utilisation_target: float
+    connections: int
+    utilisation_ppm: int
+    elapsed_s: float
+    grown_bytes: Mapping[str, int]
+
+
+class PortLoop:
+    """Base of a scheme's control loop at one port: what table entries say follows from what the port carried, interval by interval.
+
+    The controller makes one for each port that has the scheme, calls `close` as an observation interval ends, and then writes `values` into the `tables`.
+    """
+
+    tables: ClassVar[tuple[Entry, ...]] = ()
+    """The entries that it keeps, whose values are those of `values`."""
+    counters: ClassVar[tuple[str, ...]] = ()
+    """Counters of the P4 program, by port, that it follows: full names."""
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """Its columns of raw/controller.csv, in programs with its tables."""
+
+    def __init__(self, settings: Any, rate_bps: float, utilisation_target: float) -> None:
+        """settings: the scheme's parameters at the port (`Scheme.settings`); None where every port has the scheme. rate_bps: of the port's link, in
+        bit/s. utilisation_target: U_l, in (0, 1]."""
+
+    def close(self, seen: PortInterval) -> None:
+        """An interval has ended."""
+
+    def values(self) -> Mapping[str, int]:
+        """The parameters of the tables' actions from now on."""
+        return {}
+
+    def recorded(self, totals: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
+        """Of the interval, the values of its `columns`. totals: packets and bytes of each of `counters` since the switch started."""
+        return {}
+
+
 def range_text(limits: Mapping[str, Any]) -> str:
     """Of a field's metadata: "from 0.001 to 1 s"; "" where it has no range."""
     if "low" not in limits:
@@ -231,6 +285,7 @@ class Scheme:
     columns; of_every_port: of a standing scheme, entries of each port at a rate (bit/s), whether its link has the scheme or not.
     everywhere: it is no queue management of a link, but at every port, where a flow's algorithm asks for it (`Interests.scheme`), or the key `asked_by` of
     the table [control] is true; its parameters are under its name in that table. macro_name: the macro by which programs of before choose it; "": as `macro` says. header: what it reads and writes in data packets.
+    loop: its control loop, at each port that has the scheme.
     queue_register: of a standing scheme, the register with each port's waiting packets, which is read of switches that do not report them.
     """
 
@@ -249,6 +304,7 @@ class Scheme:
     header: DataHeader | None = None
     queue_register: str = ""
     of_every_port: Callable[[float], Iterable[Entry]] = lambda rate_bps: ()
+    loop: type[PortLoop] | None = None
 
     def __post_init__(self) -> None:
         if self.settings is None:

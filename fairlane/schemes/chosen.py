@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fairlane.schemes.base import PLACES, Scheme
 HEADERS_NAME = "chosen_headers.p4"
 NAME = "chosen.p4"
 UDP_AND_RTP_BYTES = 8 + 12
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 MACRO = "CHOSEN"
 """With it, als.p4 includes the files of these names that lie in a folder given with -I, in place of those beside itself."""
 
@@ -25,6 +27,12 @@ def by_macro(program: Path, schemes: Sequence[Scheme]) -> list[Scheme]:
     if not has_choice(program):
         return list(schemes)
     return [] if (program.parent / HEADERS_NAME).is_file() else [scheme for scheme in schemes if scheme.everywhere]
+
+
+def in_itself(program: Path) -> list[Scheme]:
+    """The standing schemes that a program includes and applies itself, as programs of before do with the fair rate."""
+    included = {name.rpartition("/")[2] for name in INCLUDE.findall(program.read_text(encoding="utf-8"))}
+    return [scheme for scheme in registry.standing() if scheme.file.name in included]
 
 
 def macros(schemes: Sequence[Scheme]) -> tuple[str, ...]:
@@ -95,5 +103,5 @@ def write(schemes: Sequence[Scheme], program: Path, folder: Path) -> None:
         beside = program.parent / "schemes" / scheme.name / file.name
         return (beside if beside.is_file() else file).absolute().as_posix()
 
-    for name, text in texts(schemes, include).items():
+    for name, text in texts([scheme for scheme in schemes if scheme not in in_itself(program)], include).items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")

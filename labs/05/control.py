@@ -21,6 +21,7 @@ from unittest import mock
 
 from fairlane import api
 from fairlane.controller import core, sketch
+from fairlane.p4src.schemes.fair_rate import scheme as fair_rate
 
 FOLDER = Path(__file__).resolve().parent
 SLOTS = 1024
@@ -32,7 +33,7 @@ def installed(counting: ModuleType | SimpleNamespace) -> Iterator[None]:
     """The controller of runs in this process counts by the classes and functions of a module."""
     with (
         mock.patch.object(core, "ConnectionCounter", counting.ConnectionCounter),
-        mock.patch.object(core, "fair_rate_bps", counting.fair_rate_bps),
+        mock.patch.object(fair_rate, "fair_rate_bps", counting.fair_rate_bps),
         mock.patch.object(sketch, "estimate", counting.estimate),
     ):
         yield

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from fairlane import api, probes, user_files
@@ -129,7 +131,7 @@ def test_a_program_that_lacks_what_the_controller_fills_is_refused(tmp_path: Pat
 
 
 def test_a_p4_file_stands_in_place_of_the_one_of_its_name(tmp_path: Path) -> None:
-    text = (probes.ROOT / "p4src" / "fair_rate.p4").read_text()
+    text = (probes.ROOT / "p4src" / "schemes" / "fair_rate" / "fair_rate.p4").read_text()
     path = tmp_path / "fair_rate.p4"
     path.write_text(text.replace("hdr.alsf.desired_rate_bps = fair_rate_bps;", "hdr.alsf.desired_rate_bps = 64000;"))
     result = api.run("dumbbell", ["als:2"], duration_s=20, programs=[path])
@@ -139,6 +141,38 @@ def test_a_p4_file_stands_in_place_of_the_one_of_its_name(tmp_path: Path) -> Non
         api.run("dumbbell", ["als:2"], programs=[tmp_path / "mine.p4"])
     with pytest.raises(Refusal, match="no such file"):
         api.run("dumbbell", ["als:2"], programs=[tmp_path / "other.p4"])
+
+
+def test_a_copy_of_before_has_the_fair_rate_in_itself(tmp_path: Path) -> None:
+    """Its als.p4 includes and applies it; `--program` replaces it there."""
+    copied, here = tmp_path / "mine", probes.ROOT / "p4src"
+    shutil.copytree(here, copied, ignore=shutil.ignore_patterns("schemes"))
+    text = (here / "schemes" / "fair_rate" / "fair_rate.p4").read_text()
+    (copied / "fair_rate.p4").write_text(text)
+    als = (copied / "als.p4").read_text()
+    for place, more in (
+        ('#include "port_counters.p4"\n', '#include "fair_rate.p4"\n'),
+        ("    PortCounters() ports;\n", "    FairRate() fair_rate;\n"),
+        ("                ports.apply(standard_metadata);\n", "                fair_rate.apply(hdr, standard_metadata);\n"),
+    ):
+        assert als.count(place) == 1
+        als = als.replace(place, more + place)
+    (copied / "als.p4").write_text(als)
+    network = {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate_bps": 2e6, "queue": "pie"}, "access": {"rate_bps": 1e7}}
+    keys = {
+        "title": "two",
+        "bottleneck": "s1->s2",
+        "duration_s": 10,
+        "topology": network,
+        "flows": [{"name": "als", "kind": "als", "count": 2}],
+    }
+    known = api.run(keys)
+    for before in (api.run(keys, programs=[copied / "als.p4"]), api.run({**keys, "control": {"program": str(copied / "als.p4")}})):
+        pd.testing.assert_frame_equal(known.fair_rates, before.fair_rates)
+        pd.testing.assert_frame_equal(known.flows, before.flows)
+    (tmp_path / "fair_rate.p4").write_text(text.replace("hdr.alsf.desired_rate_bps = fair_rate_bps;", "hdr.alsf.desired_rate_bps = 64000;"))
+    slow = api.run("dumbbell", ["als:2"], duration_s=20, programs=[copied / "als.p4", tmp_path / "fair_rate.p4"])
+    assert slow.per_flow["goodput_bps"].max() < 150_000
 
 
 def test_a_dictionary_is_run_as_the_file_with_its_keys_is(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from fairlane import probes
-from fairlane.controller import protection
 from fairlane.controller.p4info import P4Info
+from fairlane.p4src.schemes.protection import limits as protection
 from fairlane.p4src.schemes.red import scheme as red
 from fairlane.topologies.model import CPU_PORT, MAX_PORT
 

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane.controller.fair_rate import PPM, fair_rate_bps, utilisation_ppm
+from fairlane.controller.utilisation import PPM, utilisation_ppm
+from fairlane.p4src.schemes.fair_rate.scheme import fair_rate_bps
 
 
 def test_worked_example():

@@ -8,8 +8,8 @@ from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.connections import Connection
 from fairlane.controller.core import SwitchControl, counter_rows
 from fairlane.controller.p4info import P4Info
-from fairlane.controller.protection import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
-from fairlane.controller.records import ProtectedPortRecord
+from fairlane.p4src.schemes.protection.limits import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
+from fairlane.p4src.schemes.protection.scheme import Protection
 from fairlane.p4src.schemes.red.scheme import RedOfPort
 
 B, TARGET = 10e6, 0.9
@@ -98,7 +98,8 @@ def test_the_share_stays_in_its_range(previous, fair_rate, utilisation, within):
 
 
 def control(p4info: P4Info, red: RedOfPort | None = None) -> SwitchControl:
-    ports = (Port(1, 10_000_000, () if red is None else (red,)), Port(2, 10_000_000, als=False))
+    held = (Protection(),) if "within_share" in p4info.counters else ()
+    ports = (Port(1, 10_000_000, held if red is None else (red, *held)), Port(2, 10_000_000, als=False))
     return SwitchControl(Switch("s1", 1, "127.0.0.1:1", ports), p4info, Config("", "", ()))
 
 
@@ -136,7 +137,7 @@ def test_the_controller_lowers_the_share_of_a_full_port(protecting: P4Info) -> N
     # R_f is 1 Mb/s. 12 Mb/s came within shares of 9 Mb/s: 9 x 9 / 12.
     assert (records[0].fair_rate_bps, records[0].share_bps) == (1_000_000, 6_750_000)
     assert limits_written([u.entity for u in rewrites.message().updates], protecting) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
-    assert isinstance(records[0], ProtectedPortRecord) and (records[0].within_share_bytes, records[0].held_packets) == (1_500_000, 7)
+    assert (records[0].within_share_bytes, records[0].held_packets) == (1_500_000, 7)
     # The port without ALS has no share.
     assert records[1].share_bps == 0
 

@@ -66,10 +66,10 @@ def project(tmp_path: Path) -> Path:
     (folder / "common").mkdir()
     for path in (ROOT / "p4src").glob("*.p4"):
         shutil.copyfile(path, folder / "mine" / path.name)
-    (folder / "mine/fair_rate.p4").rename(folder / "common/fair_rate.p4")
+    (folder / "mine/port_counters.p4").rename(folder / "common/port_counters.p4")
     als = (folder / "mine/als.p4").read_text()
-    assert als.count('#include "fair_rate.p4"') == 1
-    (folder / "mine/als.p4").write_text(als.replace('#include "fair_rate.p4"', '#include "../common/fair_rate.p4"'))
+    assert als.count('#include "port_counters.p4"') == 1
+    (folder / "mine/als.p4").write_text(als.replace('#include "port_counters.p4"', '#include "../common/port_counters.p4"'))
     (folder / "mine/down.csv").write_text("time_s,rate_bps\n0,2e6\n1,1e6\n")
     (folder / "study.toml").write_text(STUDY.replace("TRACE", '"= way"'))
     source, _ = skeleton.algorithm("own-rate", folder, False)
@@ -89,7 +89,7 @@ def test_a_studys_folder_is_done_again_elsewhere(project: Path, tmp_path: Path) 
     shutil.rmtree(elsewhere / "points")
     project.rename(tmp_path / "gone")
     names = sorted(str(path.relative_to(elsewhere)) for path in (elsewhere / "files").rglob("*") if path.is_file())
-    assert {"files/down.csv", "files/own_rate.py", "files/program/common/fair_rate.p4", "files/program/mine/als.p4"} <= set(names)
+    assert {"files/down.csv", "files/own_rate.py", "files/program/common/port_counters.p4", "files/program/mine/als.p4"} <= set(names)
     told = re.match(r"# .* In this folder: fairlane sweep (.*)\n", (elsewhere / "study.toml").read_text())
     assert told is not None
     sweep(elsewhere, *told[1].split())
@@ -106,7 +106,7 @@ def test_a_studys_folder_is_done_again_elsewhere(project: Path, tmp_path: Path) 
     ("break_it", "said"),
     [
         (lambda folder: (folder / "mine/als.p4").unlink(), r"study\.toml:14: control\.program: no file mine/als\.p4"),
-        (lambda folder: (folder / "common/fair_rate.p4").unlink(), r"mine/als\.p4 does not compile:"),
+        (lambda folder: (folder / "common/port_counters.p4").unlink(), r"mine/als\.p4 does not compile:"),
         (lambda folder: (folder / "mine/down.csv").unlink(), r"study\.toml:\d+: topology\.bottleneck\.trace: no file mine/down\.csv"),
     ],
     ids=["program", "include", "trace"],

@@ -2,6 +2,7 @@
 
 #include "schemes/red/red.p4"
 #include "abc.p4"
+#include "schemes/fair_rate/fair_rate.p4"
 
 #define ENTRY_CONTROLS
 #define ENTRY
@@ -21,5 +22,5 @@
 #define AFTER_CONTROLS RedDeparture() departure;
 #define AFTER departure.apply(hdr, standard_metadata);
 
-#define SENT_CONTROLS Abc() abc;
-#define SENT abc.apply(hdr, standard_metadata);
+#define SENT_CONTROLS Abc() abc; FairRate() fair_rate;
+#define SENT abc.apply(hdr, standard_metadata); fair_rate.apply(hdr, standard_metadata);

@@ -1,6 +1,7 @@
 // The schemes of this program, in the order in which each place applies them.
 
 #include "red.p4"
+#include "schemes/fair_rate/fair_rate.p4"
 
 #define ENTRY_CONTROLS
 #define ENTRY
@@ -20,5 +21,5 @@
 #define AFTER_CONTROLS RedDeparture() departure;
 #define AFTER departure.apply(hdr, standard_metadata);
 
-#define SENT_CONTROLS
-#define SENT
+#define SENT_CONTROLS FairRate() fair_rate;
+#define SENT fair_rate.apply(hdr, standard_metadata);

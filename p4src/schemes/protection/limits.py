@@ -1,4 +1,4 @@
-"""The limits of flow protection: how much a connection may send through a port (`p4src/schemes/protection`).
+"""The limits of flow protection: how much a connection may send through a port.
 
 [ALS sec 5] asks routers to protect adaptive flows from greedy ones and leaves the method open. Here a connection that keeps sending more than
 its allowance A is found and limited to its share F. Both follow from the fair rate R_f of [ALS sec 3.1] and from two measurements of the
