@@ -102,7 +102,7 @@ class Switch:
     ports: tuple[Port, ...]
     routes: tuple[Route, ...] = ()
     sources: tuple[Source, ...] = ()
-    """For a program that believes source addresses only there (p4src/schemes/sources)."""
+    """For schemes with `of_source`, such as the guard of sources."""
 
 
 @dataclass(frozen=True)

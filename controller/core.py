@@ -186,9 +186,12 @@ class SwitchControl:
                 "AlsIngress.forward.send",
                 {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)},
             )
+        asked = {settings.scheme.name for port in self.switch.ports for settings in port.schemes}
         for source in self.switch.sources:
-            key = {"hdr.ipv4.src_address": int(IPv4Address(source.address)), "standard_metadata.ingress_port": source.port}
-            yield "AlsIngress.sources.source_at", key, "AlsIngress.sources.believe", {}
+            for name, scheme in registry.SCHEMES.items():
+                entry = scheme.of_source(int(IPv4Address(source.address)), source.port) if scheme.of_source else None
+                if entry is not None and (name in asked or entry.table in self._p4info.tables):
+                    yield entry.table, entry.keys or {}, entry.action_name, entry.values
         yield from self._link_entries()
         for port, (first, mask) in self._sketch.regions().items() if self._sketch else ():
             for sketch in _SKETCHES:

@@ -41,7 +41,8 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     switch_names = set(experiment.topology.switches)
     control = experiment.settings.control
     everywhere = experiment.everywhere
-    arrivals = addresses.arrivals(experiment.topology) if control.source_guard else dict.fromkeys(experiment.topology.switches, ())
+    guarded = any(scheme.of_source for scheme in experiment.schemes)
+    arrivals = addresses.arrivals(experiment.topology) if guarded else dict.fromkeys(experiment.topology.switches, ())
     routers = control.multicast_router_links
     known = {f"{p.node}->{p.peer}" for name in switch_names for p in ports[name] if p.peer in switch_names}
     for link in routers:

@@ -35,13 +35,14 @@ def parameter(default: Any, low: float, high: float, unit: str = "") -> Any:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a port, whose key is the port's number. table: its full name, "AlsIngress.NAME.TABLE". action: its name in the same control.
+    """An entry of a table: of a port, whose key is the port's number, or with `keys` of its own. table: its full name, "AlsIngress.NAME.TABLE". action: its name in the same control.
     values: the action's parameters. key_name: of the field that has the port's number; "": egress_spec in ingress, egress_port in egress."""
 
     table: str
     action: str
     values: Mapping[str, int] = dataclasses.field(default_factory=dict)
     key_name: str = ""
+    keys: Mapping[str, int] | None = None
 
     @property
     def key(self) -> str:
@@ -285,7 +286,8 @@ class Scheme:
     columns; of_every_port: of a standing scheme, entries of each port at a rate (bit/s), whether its link has the scheme or not.
     everywhere: it is no queue management of a link, but at every port, where a flow's algorithm asks for it (`Interests.scheme`), or the key `asked_by` of
     the table [control] is true; its parameters are under its name in that table. macro_name: the macro by which programs of before choose it; "": as `macro` says. header: what it reads and writes in data packets.
-    loop: its control loop, at each port that has the scheme.
+    of_source: the entry that each switch has for a host: its IPv4 address (32 bits), and the port where its packets come in. loop: its control loop,
+    at each port that has the scheme.
     queue_register: of a standing scheme, the register with each port's waiting packets, which is read of switches that do not report them.
     """
 
@@ -304,6 +306,7 @@ class Scheme:
     header: DataHeader | None = None
     queue_register: str = ""
     of_every_port: Callable[[float], Iterable[Entry]] = lambda rate_bps: ()
+    of_source: Callable[[int, int], Entry] | None = None
     loop: type[PortLoop] | None = None
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlane.schemes.base import Parameters, Scheme
+from fairlane.schemes.base import Entry, Parameters, Scheme
 
 
 @dataclass(frozen=True)
@@ -12,11 +12,16 @@ class Sources(Parameters):
     """It has none."""
 
 
+def _believed(address: int, port: int) -> Entry:
+    return Entry("AlsIngress.sources.source_at", "believe", keys={"hdr.ipv4.src_address": address, "standard_metadata.ingress_port": port})
+
+
 SCHEME = Scheme(
     "sources",
     "sources",
     Sources,
     controls={"entry": "Sources sources"},
+    of_source=_believed,
     everywhere=True,
     asked_by="source_guard",
     macro_name="SOURCE_GUARD",
