@@ -29,7 +29,7 @@ from fairlane.controller.sketch import SketchCounter
 from fairlane.controller.utilisation import utilisation_ppm
 from fairlane.inputs import own_python
 from fairlane.schemes import registry
-from fairlane.schemes.base import Entry, PortInterval, PortLoop
+from fairlane.schemes.base import PortInterval, PortLoop
 
 _T = TypeVar("_T")
 _Update = p4runtime_pb2.Update
@@ -162,20 +162,17 @@ class SwitchControl:
         return [
             *([] if self._sketch else [self._digest_config()]),
             *(self._table(*entry) for entry in self._static_entries()),
-            *(self._of_loops(als=True) if fresh else ()),
+            *(self._table(*entry) for entry in self._kept(als=True) if fresh),
         ]
 
-    def _of_loops(self, als: bool) -> list[p4runtime_pb2.Entity]:
+    def _kept(self, als: bool) -> list[_TableEntry]:
         """The entries of control loops with their latest values, at ports where they are, or are not, in force."""
-        kept = (kept for port in self.switch.ports if port.als == als for kept in self._kept(port.number))
-        return [self._table(entry.table, {entry.key: number}, entry.action_name, values) for number, entry, values in kept]
-
-    def _kept(self, port: int) -> Iterable[tuple[int, Entry, Mapping[str, int]]]:
-        """The entries of a port's control loops: its number, entry and latest values."""
-        for loop in self._loops[port]:
-            values = _called(loop, loop.values)
-            for entry in loop.tables:
-                yield port, entry, values
+        entries: list[_TableEntry] = []
+        for port in self.switch.ports:
+            for loop in self._loops[port.number] if port.als == als else ():
+                values = _called(loop, loop.values)
+                entries += [(entry.table, {entry.key: port.number}, entry.action_name, values) for entry in loop.tables]
+        return entries
 
     def _static_entries(self) -> Iterable[_TableEntry]:
         for route in self.switch.routes:
@@ -221,13 +218,13 @@ class SwitchControl:
     def change_als(self, als: bool) -> list[p4runtime_pb2.Entity]:
         """From now on the ports write their fair rates into senders' control packets, or stop writing, and so for all control loops: the entries to
         INSERT or DELETE. The first values come from the last interval, since plain switches count connections too."""
-        changed = self._of_loops(als=not als)
+        changed = [self._table(*entry) for entry in self._kept(als=not als)]
         self.switch = dataclasses.replace(self.switch, ports=tuple(dataclasses.replace(p, als=als) for p in self.switch.ports))
         return changed
 
     def plain_entities(self) -> list[p4runtime_pb2.Entity]:
         """What a switch that ran without a controller may still have of ports that no longer write fair rates: to DELETE."""
-        return self._of_loops(als=False)
+        return [self._table(*entry) for entry in self._kept(als=False)]
 
     def counter_entities(self) -> list[p4runtime_pb2.Entity]:
         """What to read at each interval's end, always the same; the answer goes to `on_counters`."""
@@ -306,12 +303,8 @@ class SwitchControl:
             own = (now_s, self.switch.name, port.number, epoch, count, seen.utilisation_ppm)
             records.append(self._record_kind(*own, transmitted_packets=packets, transmitted_bytes=sent, **(self._not_followed | further)))
         written = tuple(p.number for p in self.switch.ports if p.als)
-        values = [self._p4info.values(entry.action_name, given) for port in written for _, entry, given in self._kept(port)]
-        return self._rates.set(written, self._written, values), records
-
-    def _written(self) -> list[_TableEntry]:
-        ports = (port.number for port in self.switch.ports if port.als)
-        return [(e.table, {e.key: number}, e.action_name, values) for port in ports for number, e, values in self._kept(port)]
+        kept = self._kept(als=True)
+        return self._rates.set(written, lambda: kept, [self._p4info.values(action, values) for _, _, action, values in kept]), records
 
     def _seen(self, port: Port, connections: int) -> PortInterval:
         """Of the interval that ended."""

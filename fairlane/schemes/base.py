@@ -44,12 +44,12 @@ class Entry:
     key_name: str = ""
     keys: Mapping[str, int] | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The field that has the port's number there."""
         return self.key_name or f"standard_metadata.{'egress_spec' if self.table.startswith(f'{INGRESS}.') else 'egress_port'}"
 
-    @property
+    @cached_property
     def action_name(self) -> str:
         """The action's full name."""
         return f"{self.table.rpartition('.')[0]}.{self.action}"
