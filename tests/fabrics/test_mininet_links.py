@@ -12,6 +12,7 @@ import pytest
 
 from fairlane import probes
 from fairlane.fabrics import leftovers, raw
+from tests.fabrics.late import summary_of
 
 ROOT = probes.ROOT
 FILE = ROOT / "docs" / "examples" / "changing-links.toml"
@@ -62,10 +63,7 @@ def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFix
             assert done.returncode == 0, done.stdout + done.stderr
     finally:
         leftovers.clean()
-    fidelity = json.loads((tmp_path / "mininet" / "summary.json").read_text())["fidelity"]
-    if fidelity["verdict"] != "true":
-        reasons = "; ".join(r["what"] for r in fidelity["reasons"])
-        pytest.skip(f"the machine did not keep up with the run, which says so itself ({fidelity['verdict']}): {reasons}")
+    summary_of(tmp_path / "mininet")
     found = pd.DataFrame({name: means(tmp_path / name) for name in runs})
     table = pd.DataFrame({"virtual": found.filter(like="virtual").mean(axis=1), "mininet": found.mininet})
     table["ratio"] = table.mininet / table.virtual
