@@ -104,7 +104,7 @@ def test_the_table_of_schemes_is_the_one_that_the_descriptions_give() -> None:
 def test_links_of_one_run_have_different_schemes(tmp_path: Path) -> None:
     (tmp_path / "mixed.toml").write_text(MIXED)
     experiment = loader.load(tmp_path / "mixed.toml")
-    assert [scheme.name for scheme in experiment.schemes] == ["red", "codel", "pie"]
+    assert [scheme.name for scheme in experiment.schemes] == ["red", "codel", "pie", "fair_rate"]
     result = fairlane.run(tmp_path / "mixed.toml", out=tmp_path / "out")
     drops = {link["name"]: set(link["drops"]) for link in result.summary["links"]}
     assert "codel" in drops["s1->s2"] and "pie" in drops["s2->s3"]

@@ -1,6 +1,7 @@
 // The schemes of this program, in the order in which each place applies them.
 
 #include "schemes/red/red.p4"
+#include "schemes/fair_rate/fair_rate.p4"
 #include "afd.p4"
 
 #define ENTRY_CONTROLS
@@ -21,5 +22,5 @@
 #define AFTER_CONTROLS RedDeparture() departure;
 #define AFTER departure.apply(hdr, standard_metadata);
 
-#define SENT_CONTROLS
-#define SENT
+#define SENT_CONTROLS FairRate() fair_rate;
+#define SENT fair_rate.apply(hdr, standard_metadata);

@@ -1,6 +1,7 @@
 // The schemes of this program, in the order in which each place applies them.
 
 #include "schemes/red/red.p4"
+#include "schemes/fair_rate/fair_rate.p4"
 #include "telemetry.p4"
 
 #define ENTRY_CONTROLS
@@ -21,5 +22,5 @@
 #define AFTER_CONTROLS RedDeparture() departure;
 #define AFTER departure.apply(hdr, standard_metadata);
 
-#define SENT_CONTROLS Telemetry() telemetry;
-#define SENT telemetry.apply(hdr, standard_metadata);
+#define SENT_CONTROLS FairRate() fair_rate; Telemetry() telemetry;
+#define SENT fair_rate.apply(hdr, standard_metadata); telemetry.apply(hdr, standard_metadata);
