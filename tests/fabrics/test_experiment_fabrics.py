@@ -46,7 +46,7 @@ def run(folder: Path, fabric: str, *arguments: str) -> Path:
 @pytest.mark.alone
 def test_als_3_has_the_same_means_in_virtual_time_and_in_mininet(tmp_path: Path) -> None:
     """Mean rate of each kind of flow within 10%, mean loss within one percentage point; over the last half of 40 s."""
-    first, second = (fabrics.summary(run(tmp_path, fabric, "als-3", "--duration", "40")) for fabric in ("virtual", "mininet"))
+    first, second = (summary_of(run(tmp_path, fabric, "als-3", "--duration", "40")) for fabric in ("virtual", "mininet"))
     compared = fabrics.rows(first, second)
     print(fabrics.table(compared))
     assert [r.label for r in compared if r.is_mean] == ["tcp-reno mean", "als mean"]
