@@ -52,7 +52,8 @@ def test_choosing(pair: tuple[list[float], list[float]], data: st.DataObject) ->
     same(a[plain.asarray(rows)], x[np.asarray(rows)])
     same(a[1:], x[1:])
     same(plain.where(a > b, a, -1.0), np.where(x > y, x, -1.0))
-    same(float(a.max()), float(x.max()))
+    # Of 0.0 and -0.0 numpy's answer depends on the processor.
+    same(float(a.max()) + 0.0, float(x.max()) + 0.0)
     assert (a > b).any() == bool((x > y).any())
 
 
