@@ -125,6 +125,14 @@ TCP_PROFILES: dict[str, dict[str, Any]] = {
 """TCP of a paper's year: what holds for a key that no table sets. docs/tcp-profiles.md has the source of each value."""
 
 
+MAX_TIME_S = 1e6
+"""The longest of TCP's times, seconds: the network counts nanoseconds in 64 bits."""
+MAX_WINDOW_PACKETS = 1e9
+"""The largest of TCP's windows, in full segments."""
+_TIMES = ("delayed_ack_timeout_s", "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s")
+_WINDOWS = ("max_window_packets", "initial_window_packets", "initial_ssthresh_packets")
+
+
 @dataclass(frozen=True)
 class TcpSettings:
     """profile: of `TCP_PROFILES`. packet_bytes: a full segment with its IP header. paper_reno: without RACK and tail loss probes, and as
@@ -172,18 +180,16 @@ class TcpSettings:
         _check_packet_bytes(self.packet_bytes, 100)
         check_positive(
             self,
-            "max_window_packets",
-            "initial_window_packets",
-            "initial_ssthresh_packets",
-            "delayed_ack_timeout_s",
-            "timer_granularity_s",
-            "initial_rto_s",
-            "min_rto_s",
-            "max_rto_s",
+            *_WINDOWS,
+            *_TIMES,
             "file_bytes",
         )
         if not 0 <= self.sending_jitter_s < float("inf"):
             raise ValueError(f"sending_jitter_s: must not be negative, got {self.sending_jitter_s:g} s")
+        for most, unit, names in ((MAX_TIME_S, " s", ("sending_jitter_s", *_TIMES)), (MAX_WINDOW_PACKETS, " packets", _WINDOWS)):
+            for name in names:
+                if (getattr(self, name) or 0) > most:
+                    raise ValueError(f"{name}: at most {most:g}{unit}, got {getattr(self, name):g}{unit}")
 
     def network_options(self) -> dict[str, Any]:
         """As `fairlane.native.Network.add_tcp_flow` takes them."""
@@ -207,7 +213,7 @@ class TcpSettings:
         for name, key in (("max_window_packets", "max_window"), ("initial_ssthresh_packets", "initial_ssthresh")):
             value = getattr(self, name)
             options[key] = None if value is None else max(payload, round(value * payload))
-        for name in ("delayed_ack_timeout_s", "timer_granularity_s", "initial_rto_s", "min_rto_s", "max_rto_s"):
+        for name in _TIMES:
             value = getattr(self, name)
             options[f"{name.removesuffix('_s')}_ns"] = None if value is None else round(value * 1e9)
         return {key: value for key, value in options.items() if value is not None}

@@ -207,6 +207,11 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
             "sending_jitter_s = -0.001",
             "e.toml:<sending_jitter_s>: flows[2].parameters.sending_jitter_s: must not be negative, got -0.001 s",
         ),
+        (
+            "delayed_ack = false",
+            "sending_jitter_s = 1e12",
+            "e.toml:<sending_jitter_s>: flows[2].parameters.sending_jitter_s: at most 1e+06 s, got 1e+12 s",
+        ),
         ("delayed_ack = false", "delayed_ack = 1", "e.toml:<delayed_ack>: flows[2].parameters.delayed_ack: expected true or false, got 1"),
         (
             "shape = 1.5",
