@@ -57,8 +57,11 @@ def commit() -> tuple[str | None, bool]:
         except (OSError, ValueError, KeyError, TypeError):
             return None, False
     try:
+        # A run may be killed here: git must not have a lock of the user's index then.
         name, changes = (
-            subprocess.run(["git", "-C", str(probes.ROOT), *what], encoding="utf-8", capture_output=True, check=True).stdout.strip()
+            subprocess.run(
+                ["git", "--no-optional-locks", "-C", str(probes.ROOT), *what], encoding="utf-8", capture_output=True, check=True
+            ).stdout.strip()
             for what in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
         )
     except (OSError, subprocess.CalledProcessError):

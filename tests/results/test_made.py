@@ -103,3 +103,20 @@ def test_a_notebooks_command_line_is_not_told(monkeypatch: pytest.MonkeyPatch) -
     assert made.command() is None
     monkeypatch.setattr(sys, "argv", ["/home/alice/bin/fairlane", "run", "als-3"])
     assert made.command() == ["fairlane", "run", "als-3"]
+
+
+def test_the_users_index_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`git status` would write it anew, under a lock that a killed run leaves behind."""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    (tmp_path / "file").write_text("text")
+    for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    os.utime(tmp_path / "file", (1, 1))
+    index = (tmp_path / ".git" / "index").read_bytes()
+    monkeypatch.setattr(made.probes, "ROOT", tmp_path)
+    monkeypatch.setattr(made.probes, "in_checkout", lambda: True)
+    name, changed = made.commit.__wrapped__()
+    assert name is not None and len(name) == 40 and not changed
+    assert (tmp_path / ".git" / "index").read_bytes() == index
+    subprocess.run([*git, "status", "--short"], check=True)
+    assert (tmp_path / ".git" / "index").read_bytes() != index
