@@ -266,9 +266,10 @@ def _is_whole(path: Path) -> bool:
 def _beside(program: Path) -> dict[Path, Path]:
     """The files that a program may include, by their places beside it; those of schemes are in schemes/NAME."""
     found = {path.relative_to(program.parent): path for path in [*program.parent.glob("*.p4"), *program.parent.glob("schemes/*/*.p4")]}
-    for scheme in registry.SCHEMES.values() if chosen.has_choice(program) else ():
-        if scheme not in chosen.in_itself(program):
-            for path in scheme.folder.glob("*.p4"):
+    if chosen.has_choice(program):
+        there = chosen.in_itself(program)
+        for scheme in registry.SCHEMES.values():
+            for path in () if scheme in there else scheme.folder.glob("*.p4"):
                 found.setdefault(Path("schemes") / scheme.name / path.name, path)
     return dict(sorted(found.items()))
 
@@ -288,8 +289,9 @@ def assemble(program: Path, files: Sequence[Path], folder: Path) -> Path:
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / place)
     for scheme in chosen.in_itself(folder / program.name):
-        if not (folder / scheme.file.name).is_file():
-            shutil.copyfile(folder / "schemes" / scheme.name / scheme.file.name, folder / scheme.file.name)
+        place, beside = folder / "schemes" / scheme.name / scheme.file.name, folder / scheme.file.name
+        if place.is_file() and not beside.is_file():
+            shutil.copyfile(place, beside)
     return folder / program.name
 
 

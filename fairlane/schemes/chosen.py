@@ -103,5 +103,6 @@ def write(schemes: Sequence[Scheme], program: Path, folder: Path) -> None:
         beside = program.parent / "schemes" / scheme.name / file.name
         return (beside if beside.is_file() else file).absolute().as_posix()
 
-    for name, text in texts([scheme for scheme in schemes if scheme not in in_itself(program)], include).items():
+    there = in_itself(program)
+    for name, text in texts([scheme for scheme in schemes if scheme not in there], include).items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
