@@ -9,6 +9,7 @@
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
 # make oracle-programs  5,000 random programs against an interpreter of the specification (PROGRAMS=N SEED=N; tools/oracle_programs/README.md)
 # make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
+# make properties  the property tests with newly drawn examples, ROUNDS=1 times; `make test` draws the same ones each time
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)
 # make paper-results  the docs' page of results, docs/paper-results.md, from the output of 'make paper'
@@ -33,7 +34,7 @@ comma := ,
 P4C ?=
 NODE := web/node_modules/.package-lock.json
 
-.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
+.PHONY: web web-fuzz run setup build packages environment crates programs test lint bench soak chaos fuzz differential oracle-programs properties conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -97,6 +98,10 @@ differential: build
 
 oracle-programs: build
 	nice .venv/bin/python -m tools.oracle_programs $(if $(PROGRAMS),--programs $(PROGRAMS)) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+properties: build
+	@scripts/environment test docs notebooks
+	for round in $$(seq $(or $(ROUNDS),1)); do .venv/bin/python -m pytest -q -n 2 -m hypothesis --hypothesis-profile=new $(ARGS) || exit; done
 
 fuzz: setup
 	scripts/fuzz $(or $(TARGET),all) $(or $(MINUTES),3)

@@ -5,6 +5,9 @@ file share a process, because they share fixtures. Files that load the machine m
 The longest tests start first.
 
 Tests marked `alone` measure time. While one runs, no other test runs in any process.
+
+Property tests draw the same examples each time, so that `make test` has the same result for the same code. `make properties` draws new
+ones. No single example has a limit of time: the machine may be busy with a build.
 """
 
 from __future__ import annotations
@@ -16,10 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from fairlane import probes
+
+settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", settings.get_profile("new"), derandomize=True)
+settings.load_profile("same")  # `--hypothesis-profile` is read later
 
 TOGETHER = {
     "test_mininet_run": "runs on the embedded switch",

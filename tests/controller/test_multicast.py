@@ -176,7 +176,7 @@ def networks(draw, circles: bool) -> Network:
 steps = st.lists(st.tuples(st.integers(0, 99), st.booleans(), st.sampled_from(GROUPS)), max_size=25)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(net=st.booleans().flatmap(lambda circles: networks(circles)), actions=steps)
 def test_each_packet_reaches_each_member_once_and_nobody_else(p4info, net, actions):
     run, members = Run(net, p4info), set()
@@ -191,7 +191,7 @@ def test_each_packet_reaches_each_member_once_and_nobody_else(p4info, net, actio
     assert not run.control.errors
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(net=networks(False), actions=steps, later=steps, order=st.randoms(use_true_random=False), fresh=st.integers(0, 4))
 def test_a_restarted_controller_takes_over_what_the_switches_hold(p4info, net, actions, later, order, fresh):
     run, members = Run(net, p4info), set()
@@ -365,7 +365,6 @@ def test_a_full_table_refuses_a_join(p4info, table):
         assert run.reached(net.hosts[0], group) == sorted(h for h, g in members if g == group)
 
 
-@settings(deadline=None)
 @given(payload=st.binary(max_size=80), port=st.integers(0, 511))
 def test_no_packet_raises(p4info, payload, port):
     run = Run(network([0], [1, 1]), p4info)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4d, p4i, p4r
 from google.protobuf import text_format
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane import native, probes
@@ -44,7 +44,6 @@ def test_a_prefix_is_written_in_several_ways(names: Names, keys: dict[str, Key],
     assert back.values == {"port": 3, "mac": 0x0200000001FF}
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.integers(0, 100))
 def test_an_entry_is_read_as_it_was_written(names: Names, value: int, mask: int, one: int, other: int, priority: int) -> None:
     low, high = sorted((one, other))
@@ -179,7 +178,6 @@ def test_digests_come_by_names_and_are_acknowledged(names: Names) -> None:
     assert (ack.kind, ack.request.digest_ack.list_id) == ("stream", 4)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["insert", "modify", "delete", "default"]), st.integers(0, 2), st.booleans(), st.booleans())))
 def test_an_idle_timeout_has_the_action_that_the_switch_has_taken_last(names: Names, steps: list[tuple[str, int, bool, bool]]) -> None:
     """Of each step: what is written, of which entry, with an idle timeout or without, and whether the switch takes it."""

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane.controller.config import Config, Port, Switch
@@ -68,7 +68,6 @@ def max_min(demands, capacity):
     return high
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(1e3, 20e6), min_size=1, max_size=40), st.floats(0.5, 0.99))
 def test_the_share_falls_to_max_min_where_the_port_is_full(demands, target):
     fair_rate = target * B / len(demands)
@@ -81,7 +80,6 @@ def test_the_share_falls_to_max_min_where_the_port_is_full(demands, target):
     assert sum(min(d, share) for d in demands) <= target * B * 1.01
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(1e3, 20e6), min_size=2, max_size=40))
 def test_the_share_rises_until_the_port_is_used(demands):
     fair_rate = share = TARGET * B / len(demands)

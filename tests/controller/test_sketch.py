@@ -2,7 +2,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane.controller.sketch import SketchCounter, bias, estimate, slots_of_each, standard_error, worst_error
@@ -55,7 +55,6 @@ def test_few_intervals_are_off_by_more_than_the_worst_error(connections, slots):
     assert max(off) >= 0.8 * most - 1
 
 
-@settings(deadline=None)
 @given(st.integers(1, 512), st.integers(1 << 10, 1 << 22))
 def test_regions_do_not_overlap_and_fit(ports, total):
     counter = SketchCounter(range(ports), total)
@@ -111,7 +110,6 @@ def test_a_restarted_switch_begins_again():
     assert counter.close(12) == {1: round(estimate(60, 1024))}
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 900)), max_size=40))
 def test_skipped_intervals_leave_nothing_behind(steps):
     """Whatever epochs are skipped, and whatever they counted, an interval from beginning to end is its own connections."""

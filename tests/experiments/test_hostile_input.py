@@ -30,7 +30,6 @@ from tests.experiments.hostile import DOCUMENTED, JSON_VALUES, VALUES, Begun, ch
 
 MANY = settings(
     max_examples=int(os.environ.get("FAIRLANE_HOSTILE", "60")),
-    deadline=None,
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
         HealthCheck.too_slow,

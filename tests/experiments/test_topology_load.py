@@ -118,7 +118,7 @@ def documents(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(documents())
 def test_the_scan_finds_the_line_of_every_value(text: str) -> None:
     try:

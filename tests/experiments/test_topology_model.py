@@ -108,7 +108,7 @@ topologies_of_all_kinds = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(topologies_of_all_kinds, st.data())
 def test_routes_lead_from_every_host_to_every_other(topology: Topology, data: st.DataObject) -> None:
     addresses = addressing.assign(topology)
@@ -172,7 +172,7 @@ def test_more_switches_or_hosts_than_addresses_are_refused() -> None:
         builders.tree([TRUNK] * 254, 1, ACCESS)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_arrivals_are_the_ports_that_paths_enter_by(data: st.DataObject) -> None:
     """Held against the paths themselves, over random connected graphs with two hosts on some switches."""

@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane import ad_hoc, probes
@@ -51,7 +51,6 @@ _RECORDS = st.lists(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_RECORDS, st.integers(1, 20))
 def test_columns_hold_what_records_do(records: list[dict], at_once: int) -> None:
     with mock.patch.object(columns, "_AT_ONCE", at_once):

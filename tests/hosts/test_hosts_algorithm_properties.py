@@ -19,7 +19,7 @@ from fairlane.hosts.algorithms import ALGORITHMS, base
 
 KINDS = sorted(ALGORITHMS)
 _fresh = functools.cache(lambda name: properties.healthy_rate_bps(ALGORITHMS[name]))
-few = functools.partial(settings, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = functools.partial(settings, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -199,7 +199,7 @@ def test_where_no_router_answers_the_rate_never_leaps(reports: list[Feedback]) -
     assert all(b <= min(300e3, a + 50e3) + 1e-6 for a, b in itertools.pairwise(rates))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     kind=st.sampled_from([als.KINDS[0], als_layered.KINDS[0]]),
     capacity_bps=st.floats(100e3, 300e3),

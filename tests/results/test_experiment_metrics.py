@@ -242,7 +242,7 @@ def test_growth_between_instants() -> None:
     assert math.isnan(Steps.of([], []).over(0.0, 1.0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)).filter(lambda p: p[0] != p[1]), min_size=1, max_size=9))
 def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
     """Each flow has a link on its path that is full, and on which no flow has more: the definition."""

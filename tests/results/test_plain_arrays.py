@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane import plain_arrays as plain
@@ -114,7 +114,6 @@ def test_a_run_without_numpy_and_pandas_has_the_same_figures(tmp_path: Path) -> 
     assert found[0] == found[1]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 9), st.floats(0, 1e12), st.integers(0, 10**15)), max_size=5), st.sampled_from(["", "1,2", "9,cut o"])
 )

@@ -67,7 +67,7 @@ def taken(series: Series, shares: dict[str, float], time_s: float) -> dict[tuple
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.floats(0.0, 10.0))
 def test_shares_are_max_min_at_any_instant(seed: int, time_s: float) -> None:
     """No link has more than its rate, and each flow has a full link on which no flow has more: nothing can be given to it but from one that has less."""
@@ -84,7 +84,7 @@ def test_shares_are_max_min_at_any_instant(seed: int, time_s: float) -> None:
             assert any(sum(flows.values()) >= rate * (1 - 1e-9) and share >= max(flows.values()) for rate, flows in bounds)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.floats(0.0, 8.0), st.floats(0.1, 2.0))
 def test_a_mean_is_the_integral_over_the_time_that_a_flow_was_active(seed: int, start_s: float, seconds: float) -> None:
     series = run(random.Random(seed))

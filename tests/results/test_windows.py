@@ -173,7 +173,7 @@ def test_records_and_summary_agree_for_each_kind_of_flow(kind: str, tmp_path: Pa
         check_links(ran)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), chosen=st.lists(st.sampled_from(KINDS), min_size=2, max_size=4))
 def test_records_and_summary_agree_for_random_schedules(seed: int, chosen: list[str], tmp_path_factory) -> None:
     ran = run(schedule(seed, chosen), tmp_path_factory.mktemp("run") / "raw")
@@ -181,7 +181,7 @@ def test_records_and_summary_agree_for_random_schedules(seed: int, chosen: list[
     check_links(ran)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), chosen=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
 def test_a_window_split_in_parts_adds_up(seed: int, chosen: list[str], tmp_path_factory) -> None:
     """The parts are bins that are exact at their edges; together they are the window from the run's begin."""

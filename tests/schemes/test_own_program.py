@@ -170,7 +170,7 @@ def test_our_own_program_lacks_nothing(ours: tuple[P4Info, control_plane.Config]
     assert names.asked(ours[1], ours[0], joins=True).lacking == ()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_whatever_is_taken_away_is_named_or_not_needed(ours: tuple[P4Info, control_plane.Config], data: st.DataObject) -> None:
     """Without some names the controller either works, or each name that it misses is in the list."""

@@ -2,7 +2,7 @@
 
 import sys
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlane import probes
@@ -24,7 +24,6 @@ def switch(capacity: float, generator: float = float("inf")):
     return trial
 
 
-@settings(deadline=None)
 @given(capacity=st.floats(1e3, 1e6), guess=st.floats(0.3, 3.0))
 def test_finds_the_capacity_from_any_guess(capacity, guess):
     found = highest_rate(capacity * guess, switch(capacity), most_trials=20)
@@ -32,7 +31,6 @@ def test_finds_the_capacity_from_any_guess(capacity, guess):
     assert not found.limited
 
 
-@settings(deadline=None)
 @given(guess=st.floats(6e4, 1e6))
 def test_says_when_the_generator_is_the_limit(guess):
     found = highest_rate(guess, switch(float("inf"), generator=2e5))
