@@ -13,7 +13,9 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypedDict
 
+from fairlane.controller.als import AlsPlane
 from fairlane.controller.changes import Change as ControllerChange
+from fairlane.controller.plane import own_file
 from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
@@ -27,8 +29,7 @@ from fairlane.fabrics.progress import Progress, Snapshot
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
-from fairlane.fabrics.virtual_control import VirtualController
-from fairlane.fabrics.virtual_plane import VirtualPlane
+from fairlane.fabrics.virtual_control import VirtualControl
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
@@ -91,7 +92,7 @@ class ActiveRun:
     network: Network
     experiment: Experiment
     hosts: Hosts
-    controller: VirtualController | VirtualPlane
+    controller: VirtualControl
     records: Records
     timing: Timing
     headers: Headers
@@ -133,7 +134,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     descriptors.provide(tables + captures, what)
     timing = _timing(experiment)
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
-    if isinstance(controller, VirtualPlane):
+    if controller.sentence:
         progress.say(controller.sentence)
     headers = Headers(controller.program)
     try:
@@ -196,11 +197,11 @@ def _timing(experiment: Experiment) -> Timing:
 
 def build(
     experiment: Experiment, options: Options, folder: Path, changes: Sequence[ControllerChange] = ()
-) -> tuple[Network, addressing.Addressing, VirtualController | VirtualPlane]:
+) -> tuple[Network, addressing.Addressing, VirtualControl]:
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    own = control_plane.plane_of(experiment, p4info_path)
+    plane = control_plane.plane_of(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
@@ -216,7 +217,7 @@ def build(
                 seen.add(port.link_index)
                 network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
     numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(topology.switches)}
-    controller = _controller(experiment, addresses, numbers, (json_path, p4info_path), own, folder, changes)
+    controller = _controller(experiment, addresses, numbers, (json_path, p4info_path), plane, folder, changes)
     network.set_control_plane(controller)
     return network, addresses, controller
 
@@ -226,19 +227,17 @@ def _controller(
     addresses: addressing.Addressing,
     numbers: dict[str, int],
     program: tuple[Path, Path],
-    own: control_plane.OwnPlane | None,
+    plane: control_plane.Plane,
     folder: Path,
     changes: Sequence[ControllerChange],
-) -> VirtualController | VirtualPlane:
+) -> VirtualControl:
     """With its configuration in `folder`. program: BMv2 JSON and P4Info."""
-    if own is None:
-        config = control_plane.configuration(experiment, addresses, numbers, *program)
-        control_plane.write(config, folder / "controller.json")
-        return VirtualController(config, folder, changes)
-    network = control_plane.plane_configuration(experiment, addresses, numbers, *program)
-    control_plane.write(network, folder / "controller.json")
+    config, network = control_plane.write_for(plane, experiment, addresses, numbers, program, folder)
     try:
-        return VirtualPlane(network, own, own.sentence(experiment), folder, changes)
+        made = own_file.made(plane.file, plane.kind)
+        if isinstance(made, AlsPlane) and config is not None:
+            made.config = config
+        return VirtualControl(made, network, folder, changes, file=plane.file, sentence=plane.sentence(experiment))
     except PlaneError as error:
         raise ProgramRefused(str(error), control_plane.PLANE_KEY) from error
 

@@ -159,7 +159,7 @@ def test_a_lost_switch_starts_again(names: Names) -> None:
     plane = Plane()
     driven = started(plane, names)
     (reading,) = driven.interval(1)
-    driven.lost(0)
+    driven.lost(2, 0)
     assert not driven.ready and driven.answered(2, reading.token, "late") == [] and driven.interval(2) == []
     todo = driven.programmed(3, 0)
     while todo:

@@ -11,7 +11,7 @@ import pytest
 from fairlane import api, probes, skeleton_scheme, user_files
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.core import SwitchControl
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from fairlane.errors import Refusal, RunFailed
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.schemes import registry
@@ -61,14 +61,14 @@ def test_other_ports_have_no_loop(folder: Path, tmp_path: Path) -> None:
     scheme = registry.load(folder)
     _, p4info = targets.compiler().compile(probes.source("p4src/als.p4"), tmp_path, ("CHOSEN",), (folder,))
     ports = (Port(1, 10_000_000, (scheme.settings(limit_packets=3),)), Port(2, 10_000_000))
-    info = P4Info.read(p4info)
+    info = Names.read(p4info)
     control = SwitchControl(Switch("s1", 1, "127.0.0.1:1", ports), info, Config("", "", ()))
-    table = info.table_id("AlsEgress.my_queue.parameters")
-    of_table = [e.table_entry for e in control.initial_entities() if e.table_entry.table_id == table]
-    assert [entry.match[0].exact.value for entry in of_table] == [b"\x01"]
-    rewrites, records = control.finish(1.0, 1)
+    table = "AlsEgress.my_queue.parameters"
+    of_table = [entry for entry in control.entries() if entry.table == table]
+    assert [list(entry.keys.values()) for entry in of_table] == [[1]]
+    records = control.finish(1.0, 1)
     assert [record.my_queue_limit for record in records] == [3, 0]
-    assert [u.entity.table_entry.table_id for u in rewrites.message().updates].count(table) == 1
+    assert [entry.table for entry in control.kept(als=True)].count(table) == 1
 
 
 def test_a_loops_column_is_its_own(folder: Path) -> None:
