@@ -8,13 +8,13 @@ Joins and leaves of multicast groups take effect at once.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from fairlane.controller.config import Config
 from fairlane.controller.core import DIGEST, SwitchControl, record_kind
 from fairlane.controller.multicast import TABLE, TABLE_FROM, Membership, MulticastControl
 from fairlane.controller.plane.base import ControlPlane, DigestList, PacketIn
-from fairlane.controller.plane.calls import Call, Rewrites, Switch
+from fairlane.controller.plane.calls import Call, Rewrites, Switch, Table
 from fairlane.controller.plane.names import Entry, Names
 from fairlane.controller.plane.network import Node, PlaneConfig, Port
 from fairlane.controller.records import PortRecord
@@ -36,21 +36,19 @@ class _Served:
         self._rates: tuple[tuple[int, ...], Rewrites] | None = None
 
     def insert(self, entries: Iterable[Entry]) -> Call[None]:
-        batch = self.switch.batch()
-        for entry in entries:
-            batch.table(entry.table).insert(entry.keys, str(entry.action), entry.values)
-        return batch.send()
+        return self._each(entries, lambda table, entry: table.insert(entry.keys, str(entry.action), entry.values))
 
     def modify(self, entries: Iterable[Entry]) -> Call[None]:
-        batch = self.switch.batch()
-        for entry in entries:
-            batch.table(entry.table).modify(entry.keys, str(entry.action), entry.values)
-        return batch.send()
+        return self._each(entries, lambda table, entry: table.modify(entry.keys, str(entry.action), entry.values))
 
     def delete(self, entries: Iterable[Entry]) -> Call[None]:
+        return self._each(entries, lambda table, entry: table.delete(entry.keys))
+
+    def _each(self, entries: Iterable[Entry], change: Callable[[Table, Entry], object]) -> Call[None]:
+        """In one message."""
         batch = self.switch.batch()
         for entry in entries:
-            batch.table(entry.table).delete(entry.keys)
+            change(batch.table(entry.table), entry)
         return batch.send()
 
     def write_rates(self) -> Call[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -53,7 +54,7 @@ class Sends(Protocol):
     def __call__(self, switch: int, kind: Kind, request: Request, call: Call[Any]) -> None: ...
 
 
-class _Changes:
+class _Changes(abc.ABC):
     """Calls that change a switch, by names of its program."""
 
     def __init__(self, known: Names) -> None:
@@ -98,11 +99,11 @@ class _Changes:
         entity.packet_replication_engine_entry.clone_session_entry.replicas.extend(names.replicas_to(ports))
         return self._write(entity, _Update.INSERT)
 
-    def _write(self, entity: p4r.Entity, kind: p4r.Update.Type.ValueType) -> Call[None]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _write(self, entity: p4r.Entity, kind: p4r.Update.Type.ValueType) -> Call[None]: ...
 
-    def _read(self, entity: p4r.Entity, convert: Callable[[list[p4r.Entity]], T]) -> Call[T]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _read(self, entity: p4r.Entity, convert: Callable[[list[p4r.Entity]], T]) -> Call[T]: ...
 
 
 class Switch(_Changes):
