@@ -242,7 +242,7 @@ def test_names_that_differ_between_the_two_files_are_told_before_a_run(tmp_path:
         cli.main()
     said = capsys.readouterr().err
     assert ended.value.code == 2 and "my-queue: the P4 file lacks 2 names" in said
-    assert "counter AlsEgress.my_queue.drops" in said and "docs/own-scheme.md" in said
+    assert "counter 'AlsEgress.my_queue.drops'" in said and "docs/own-scheme.md" in said
 
 
 @pytest.mark.parametrize(
