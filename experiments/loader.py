@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairlane.experiments import fabrics, kinds, sweep
-from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
+from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
@@ -206,8 +206,9 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         _check_scheme(group.kind, document, (*where, "kind"))
         for n in range(group.count):
             if group.hosts:
-                ends = group.hosts[n]
-                _check_ends(group, ends, known, document, (*where, "hosts", n))
+                at = n if len(group.hosts) > 1 else 0
+                ends = group.hosts[at]
+                _check_ends(group, ends, known, document, (*where, "hosts", at))
             elif group.receivers is not None:
                 ends = hosts[: 1 + group.receivers]
                 if group.receivers >= len(hosts):
@@ -224,6 +225,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     taken = ways([ends for _, _, ends in found], topology)
     # Flows of a group on ways of the same rates share their settings.
     made: dict[tuple[int, kinds.Way], kinds.FlowSettings] = {}
+    ports = Ports()
     flows: list[Flow] = []
     for (i, n, (sender, *receivers)), way in zip(found, taken):
         group = settings.flows[i]
@@ -234,11 +236,47 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         start_s = group.start_s + n * group.join_interval_s + jitter_s
         many = len(receivers) > 1 or bool(group.receiver_start_s)
         joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
+        try:
+            port_offset = ports.take(sender, receivers)
+        except ValueError as error:
+            raise document.error(("flows", i), str(error)) from error
         flows.append(
-            Flow(name, group.kind, sender, receivers[0], start_s, made[i, way], group.stop_s, tuple(receivers) if many else (), joins)
+            Flow(
+                name,
+                group.kind,
+                sender,
+                receivers[0],
+                start_s,
+                made[i, way],
+                group.stop_s,
+                tuple(receivers) if many else (),
+                joins,
+                port_offset,
+            )
         )
     _check_distinct(flows, document)
     return tuple(flows)
+
+
+class Ports:
+    """Gives flows their UDP and TCP ports: two flows between the same hosts, in either direction, have none in common."""
+
+    def __init__(self, flows: Iterable[Flow] = ()) -> None:
+        """flows: those that have theirs already."""
+        self._next: dict[frozenset[str], int] = {}
+        for flow in flows:
+            for receiver in flow.all_receivers:
+                pair = frozenset((flow.sender, receiver))
+                self._next[pair] = max(self._next.get(pair, 0), flow.port_offset + 2)
+
+    def take(self, sender: str, receivers: Sequence[str]) -> int:
+        """The `Flow.port_offset` of the next flow. ValueError: its hosts have no more ports."""
+        pairs = [frozenset((sender, receiver)) for receiver in receivers]
+        offset = max(self._next.get(pair, 0) for pair in pairs)
+        if offset > MAX_PORT_OFFSET:
+            raise ValueError(f"{sender} and {receivers[0]} have {MAX_PORT_OFFSET // 2 + 1} flows already, as many as two hosts have ports for")
+        self._next.update(dict.fromkeys(pairs, offset + 2))
+        return offset
 
 
 def _check_scheme(kind: str, document: Document, where: KeyPath) -> None:
@@ -282,17 +320,11 @@ def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: dict[str, None],
 
 
 def _check_distinct(flows: list[Flow], document: Document) -> None:
-    seen: dict[str, Flow] = {}
-    pairs: dict[tuple[str, str], Flow] = {}
+    seen: set[str] = set()
     for flow in flows:
         if flow.name in seen:
             raise document.error(("flows",), f"two flows are called {flow.name!r}")
-        seen[flow.name] = flow
-        for receiver in flow.all_receivers:
-            if (flow.sender, receiver) in pairs:
-                other = pairs[flow.sender, receiver].name
-                raise document.error(("flows",), f"{flow.name} and {other} have the same pair of hosts: they would count as one connection")
-            pairs[flow.sender, receiver] = flow
+        seen.add(flow.name)
     if not flows:
         raise document.error(("flows",), "an experiment needs at least one flow")
 

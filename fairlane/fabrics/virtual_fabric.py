@@ -290,12 +290,11 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
-def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers, port_offset: int = 0) -> None:
-    """ValueError when the network refuses it. seed: of the flow's own random numbers. port_offset: even, of
-    its UDP or TCP ports, where its hosts have had a flow before. Refusal: as of `Headers.of`."""
+def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers) -> None:
+    """ValueError when the network refuses it. seed: of the flow's own random numbers. Refusal: as of `Headers.of`."""
     settings = flow.settings
     times = _times_ns(flow, timing)
-    rtp_port, tcp_port = flows.RTP_PORT + port_offset, flows.TCP_PORT + port_offset
+    rtp_port, tcp_port = flows.RTP_PORT + flow.port_offset, flows.TCP_PORT + flow.port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
