@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
+from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import schema
 from fairlane.schemes import registry
@@ -252,7 +253,8 @@ class Settings:
     title: str
     bottleneck: str
     topology: dict[str, Any]
-    flows: tuple[FlowGroup, ...]
+    flows: tuple[FlowGroup, ...] = ()
+    workloads: tuple[Workload, ...] = ()
     paper: Paper | None = None
     changes: tuple[Change, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -278,6 +280,11 @@ class Settings:
                 )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: must be in 0 to 2^32 - 1, got {self.seed}")
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The kind of each group of flows and each workload, by name."""
+        return {group.name: group.kind for group in (*self.flows, *self.workloads)}
 
 
 @dataclass(frozen=True)

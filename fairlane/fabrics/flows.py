@@ -182,7 +182,14 @@ def _argument(value: object) -> str:
 
 
 def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
-    arguments = ["--port", str(TCP_PORT + flow.port_offset), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", kernel_congestion(flow)]
+    arguments = [
+        "--port",
+        str(TCP_PORT + flow.port_offset),
+        "--packet-bytes",
+        str(flow.settings.packet_bytes),
+        "--congestion",
+        kernel_congestion(flow),
+    ]
     if role == "sender":
         arguments += ["--start-at", f"{start_s:.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
     return "fairlane.hosts.tcp_iperf3", arguments

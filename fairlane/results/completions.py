@@ -10,8 +10,8 @@ from fairlane.topologies import addressing
 from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology
 
 PERCENTILES = (50, 95, 99)
-_PLAIN_BYTES, _TIMESTAMPS_BYTES = 40, 12
-"""Of IPv4 and TCP without options, and what the timestamps take."""
+_PLAIN_BYTES = 40
+"""Of IPv4 and TCP without options."""
 
 
 def empty_network_s(topology: Topology, flow: Flow, handshake: bool) -> float:
@@ -20,16 +20,22 @@ def empty_network_s(topology: Topology, flow: Flow, handshake: bool) -> float:
     settings = flow.tcp_settings
     if settings.file_bytes is None:
         return math.nan
-    headers = _PLAIN_BYTES + (_TIMESTAMPS_BYTES if settings.timestamps else 0)
-    segments, rest = divmod(settings.file_bytes, settings.packet_bytes - headers)
+    headers = settings.packet_bytes - settings.payload_bytes
+    segments, rest = divmod(settings.file_bytes, settings.payload_bytes)
     there = addressing.path(topology, flow.sender, flow.receiver)
     back = addressing.path(topology, flow.receiver, flow.sender)
     opening_s = _crossing_s(there, _PLAIN_BYTES) + _crossing_s(back, _PLAIN_BYTES) if handshake else 0.0
-    # The last segment crosses every link; each one before it keeps the slowest link busy.
     last_bytes = rest + headers if rest else settings.packet_bytes
     before = segments if rest else segments - 1
-    sending_s = before * max(_sending_s(port, settings.packet_bytes) for port in there)
-    return opening_s + sending_s + _crossing_s(there, last_bytes) + _crossing_s(back, headers)
+    # When the last full segment but one, and the last segment, have left each link. The last one may be shorter, and wait for the one before.
+    begin_s = slowest_s = last_s = 0.0
+    for port in there:
+        each_s = _sending_s(port, settings.packet_bytes)
+        slowest_s = max(slowest_s, each_s)
+        full_s = begin_s + each_s + (before - 1) * slowest_s if before else 0.0
+        last_s = max(last_s, full_s) + _sending_s(port, last_bytes) + port.link.delay_s
+        begin_s += each_s + port.link.delay_s
+    return opening_s + last_s + _crossing_s(back, headers)
 
 
 def _crossing_s(path: Iterable[Port], packet_bytes: int) -> float:

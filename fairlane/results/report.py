@@ -174,10 +174,13 @@ def _kinds(figures: Figures) -> Table:
     ends = any(k.complete for k in figures.kinds)
     parts = [f"p{part}" for part in completions.PERCENTILES]
     heads = ["kind", "flows", "mean goodput Mb/s", "share %", "mean loss %", "Jain's index"]
-    table = _table("Kinds of flow", *heads, *(["complete", f"after s, {', '.join(parts)}", f"slowdown, {', '.join(parts)}"] if ends else []))
+    table = _table(
+        "Kinds of flow", *heads, *(["complete", f"after s, {', '.join(parts)}", f"slowdown, {', '.join(parts)}"] if ends else [])
+    )
     for k in figures.kinds:
         times, slowdowns = (
-            ", ".join(_known(found.get(part, math.nan), digits) for part in parts) for found, digits in ((k.completion_s, 3), (k.slowdown, 2))
+            ", ".join(_known(found.get(part, math.nan), digits) for part in parts)
+            for found, digits in ((k.completion_s, 3), (k.slowdown, 2))
         )
         table.add_row(
             k.kind,

@@ -371,7 +371,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings = received["data"], sent["sent"]
     times, retransmits = sendings["t"], sendings["retransmitted"]
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
-    payload = flow.settings.packet_bytes - (52 if flow.tcp_settings.timestamps else 40)
+    payload = flow.tcp_settings.payload_bytes
     sent_s, arrived_s = _from_start(sendings), _from_start(data)
     active = (float(sent_s[0]), float(times[-1])) if len(sendings) else None
     complete, sizes = sent["complete"].pairs("t", "bytes").columns

@@ -236,7 +236,7 @@ def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str
 
 def groups(series: Series) -> dict[str, list[FlowRecord]]:
     """Flows by group of the experiment's file, and "all"."""
-    found: dict[str, list[FlowRecord]] = {group.name: [] for group in series.experiment.settings.flows}
+    found: dict[str, list[FlowRecord]] = {name: [] for name in series.experiment.settings.groups}
     for record in series.flows:
         flow = group_of(record)
         owner = next(name for name in sorted(found, key=len, reverse=True) if flow == name or flow.startswith(f"{name}-"))

@@ -49,7 +49,9 @@ def test_flows_of_one_pair_share_a_link(tmp_path: Path, kind: str) -> None:
     one, other, back = (f["goodput_bps"] for f in result.summary["flows"])
     assert one > 0 and other > 0 and back > 0
     if kind.startswith("tcp"):
-        assert one + other == pytest.approx(9.3e6, rel=0.05) and back == pytest.approx(9.3e6, rel=0.1)
+        # A segment of 1014 bytes carries 948, and acknowledgements of 66 bytes go the other way, one for each or for every second one.
+        most = 10e6 * 948 / 1014
+        assert 0.8 * most < one + other < most and 0.8 * most < back < most
     assert [f["fair_share_bps"] for f in result.summary["flows"]] == pytest.approx([5e6, 5e6, 10e6])
 
 
@@ -77,24 +79,18 @@ def test_one_after_the_other(tmp_path: Path) -> None:
     assert kind["complete"] == 100 and kind["completion_s"]["p50"] == pytest.approx(times[0])
 
 
-@given(
-    file_bytes=st.integers(1, 9_480),
-    timestamps=st.booleans(),
-    slow=st.sampled_from((2_000_000, 10_000_000, 400_000_000)),
-)
-def test_an_empty_network_slows_nothing_down(
-    tmp_path_factory: pytest.TempPathFactory, file_bytes: int, timestamps: bool, slow: int
-) -> None:
-    """A file that the initial window has room for takes exactly as long as `empty_network_s` says, but for the options of the first two segments."""
-    if file_bytes > 10 * (1000 - 52):
-        return
-    folder = tmp_path_factory.mktemp("one")
-    file = folder / "run.toml"
-    settings = f"parameters = {{ file_bytes = {file_bytes}, timestamps = {str(timestamps).lower()}, initial_window_packets = 10 }}"
-    text = NETWORK.replace("DURATION", "2.0").replace("FROM", "0.0").replace("10_000_000", str(slow))
+@pytest.mark.parametrize("slow_bps", [2_000_000, 10_000_000, 400_000_000])
+@pytest.mark.parametrize("timestamps", ["true", "false"])
+@pytest.mark.parametrize("file_bytes", [1, 948, 949, 2257, 9_470])
+def test_an_empty_network_slows_nothing_down(tmp_path: Path, file_bytes: int, timestamps: str, slow_bps: int) -> None:
+    """A file that the initial window has room for takes as long as `empty_network_s` says, but for options of the handshake's two segments and for FIN, which is a segment of its own."""
+    file = tmp_path / "run.toml"
+    settings = f"parameters = {{ file_bytes = {file_bytes}, timestamps = {timestamps}, initial_window_packets = 10 }}"
+    text = NETWORK.replace("DURATION", "2.0").replace("FROM", "0.0").replace("10_000_000", str(slow_bps))
     file.write_text(text + flow("one", "tcp-cubic", "h1", "h3", more=settings))
-    (one,) = api.run_experiment(loader.load(file), out=folder / "out").summary["flows"]
-    assert 1.0 <= one["slowdown"] < 1.0 + 8 * 2 * 6 * 20 / slow / one["completion_s"]
+    (one,) = api.run_experiment(loader.load(file), out=tmp_path / "out").summary["flows"]
+    more_s = sum(8 * (2 * 24 + 66) / rate_bps for rate_bps in (slow_bps, 100e6, 100e6))
+    assert -1e-8 < one["completion_s"] * (1 - 1 / one["slowdown"]) <= more_s
 
 
 def test_a_busy_network_slows_down(tmp_path: Path) -> None:
@@ -105,7 +101,9 @@ def test_a_busy_network_slows_down(tmp_path: Path) -> None:
 
 
 def test_each_flow_has_ports_of_its_own(tmp_path: Path) -> None:
-    result = run(tmp_path, flow("a", "rap", "h1", "h3", more="count = 3"), flow("t", "tcp-sack", "h1", "h3"), pcap=tmp_path / "pcap", duration=2.0)
+    result = run(
+        tmp_path, flow("a", "als", "h1", "h3", more="count = 3"), flow("t", "tcp-sack", "h1", "h3"), pcap=tmp_path / "pcap", duration=2.0
+    )
     assert all(f["goodput_bps"] > 0 for f in result.summary["flows"])
     data = (tmp_path / "pcap" / "h1-s1.pcap").read_bytes()
     ports, at = set(), 24
