@@ -263,12 +263,12 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
 
 
 def _check_groups(settings: Settings, document: Document) -> None:
-    seen: set[str] = set()
-    for key, named in (("flows", settings.flows), ("workloads", settings.workloads)):
-        for i, group in enumerate(named):
-            if key == "workloads" and group.name in seen:
-                raise document.error((key, i, "name"), f"{group.name!r} is the name of other flows, too")
-            seen.add(group.name)
+    """A workload has its name for itself: its flows are a group."""
+    seen = {group.name for group in settings.flows}
+    for i, workload in enumerate(settings.workloads):
+        if workload.name in seen:
+            raise document.error(("workloads", i, "name"), f"{workload.name!r} is the name of other flows, too")
+        seen.add(workload.name)
 
 
 def _of_workload(

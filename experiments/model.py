@@ -284,7 +284,7 @@ class Settings:
     @property
     def groups(self) -> dict[str, str]:
         """The kind of each group of flows and each workload, by name."""
-        return {group.name: group.kind for group in (*self.flows, *self.workloads)}
+        return {group.name: group.kind for group in self.flows} | {workload.name: workload.kind for workload in self.workloads}
 
 
 @dataclass(frozen=True)

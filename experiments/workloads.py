@@ -146,7 +146,7 @@ class Sizes:
             return self.mean_bytes * math.exp(self.sigma * normal - self.sigma**2 / 2)
         if self.kind == "pareto":
             assert self.shape is not None
-            return self.mean_bytes * (self.shape - 1) / self.shape * left ** (-1 / self.shape)
+            return self.mean_bytes * (self.shape - 1) / self.shape * math.pow(left, -1 / self.shape)
         return self.mean_bytes
 
 
