@@ -116,6 +116,20 @@ def test_each_flow_has_ports_of_its_own(tmp_path: Path) -> None:
     assert ports == {(17, 5004), (17, 5005), (17, 5006), (17, 5007), (17, 5008), (17, 5009), (6, 5207)}
 
 
+def test_a_workload_loads_its_link(tmp_path: Path) -> None:
+    web = '[[workloads]]\nname = "web"\nkind = "tcp-cubic"\narrivals = { load = 0.3 }\nsizes = { mean_bytes = 10_000 }\n'
+    result = run(tmp_path, web, duration=60.0, window_from=0.0)
+    files = result.recorded.experiment.flows
+    complete = {f["name"]: f for f in result.summary["flows"] if f["completion_s"] > 0}
+    assert all(f.name in complete for f in files if f.start_s < 59), "a file takes less than a second"
+    assert all(f["goodput_bps"] * f["completion_s"] == pytest.approx(8 * 10_000) for f in complete.values())
+    utilisation = next(link["utilisation"] for link in result.summary["links"] if link["name"] == "s1->s2")
+    # 11 segments, and a SYN, an ACK and a FIN for each file.
+    assert utilisation == pytest.approx(len(files) * 8 * (10_000 + 11 * 66 + 78 + 66 + 66) / 60 / 10e6, rel=0.01)
+    (kind,) = result.summary["kinds"]
+    assert 1 <= kind["slowdown"]["p50"] <= kind["slowdown"]["p95"] <= kind["slowdown"]["p99"]
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 3), min_size=1, max_size=3)), max_size=30))
 def test_no_two_flows_of_a_pair_have_a_port_in_common(ends: list[tuple[int, set[int]]]) -> None:
     ports = loader.Ports()
