@@ -615,13 +615,21 @@ def _say_capacity(target: str, found: Capacity) -> None:
 
 
 @app.command()
-def shell(experiment: ExperimentArgument, target: TargetOption = "auto", grpc_port: PortOption = FIRST_GRPC_PORT) -> None:
+def shell(
+    experiment: ExperimentArgument,
+    target: TargetOption = "auto",
+    grpc_port: PortOption = FIRST_GRPC_PORT,
+    script: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, metavar="FILE", help="Run the Mininet commands of this file, a line each, and leave."),
+    ] = None,
+) -> None:
     """Open a Mininet prompt in an experiment's network, with its controller but without its flows."""
     chosen = loader.load(loader.find(experiment), laid_over=MININET.laid_over)
     options = MININET.options(chosen, Settings(target, first_grpc_port=grpc_port))
     from fairlane import execute
 
-    execute.shell(chosen, options, console)
+    execute.shell(chosen, options, console, script)
 
 
 @app.command()
