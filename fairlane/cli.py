@@ -397,7 +397,7 @@ def view(
 def pack(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Results of 'fairlane run' or 'fairlane sweep'.", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="FILE.tar.gz; must not exist. Default: DIR.tar.gz.", show_default=False)] = None,
-    blind: Annotated[bool, typer.Option(help="Refuse results whose texts name this machine or its user.")] = False,
+    blind: Annotated[bool, typer.Option("--blind", help="Refuse results whose texts name this machine or its user.")] = False,
 ) -> None:
     """Pack results into one file, with all that repeats them: inputs, versions, command."""
     from fairlane.results import pack as packing
