@@ -255,4 +255,4 @@ def shell(experiment: Experiment, options: Options, console: Console, script: Pa
             soft_wrap=True,
         )
         setLogLevel("output")
-        Prompt(fabric.net, script=script and str(script))
+        Prompt(fabric.net, script=None if script is None else str(script))
