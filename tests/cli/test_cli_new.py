@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Path:
     for part in PARTS:
         shutil.copytree(ROOT / part, tmp_path / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "tests" / "hosts").mkdir(parents=True)
-    shutil.copy(ROOT / "tests" / "hosts" / "conftest.py", tmp_path / "tests" / "hosts")
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 
