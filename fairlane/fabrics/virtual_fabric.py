@@ -25,7 +25,7 @@ from fairlane.fabrics import control_plane, descriptors, flows, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers
-from fairlane.fabrics.progress import Progress, Snapshot
+from fairlane.fabrics.progress import Progress, Snapshot, receivers
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
@@ -289,12 +289,11 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
-def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers, port_offset: int = 0) -> None:
-    """ValueError when the network refuses it. seed: of the flow's own random numbers. port_offset: even, of
-    its UDP or TCP ports, where its hosts have had a flow before. Refusal: as of `Headers.of`."""
+def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers) -> None:
+    """ValueError when the network refuses it. seed: of the flow's own random numbers. Refusal: as of `Headers.of`."""
     settings = flow.settings
     times = _times_ns(flow, timing)
-    rtp_port, tcp_port = flows.RTP_PORT + port_offset, flows.TCP_PORT + port_offset
+    rtp_port, tcp_port = flows.RTP_PORT + flow.port_offset, flows.TCP_PORT + flow.port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
@@ -469,7 +468,6 @@ class Records:
         self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
         self._host_ports = experiment.topology.ports()
-        self._last_hops: dict[str, tuple[int, int]] = {}
         for flow in experiment.flows:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
@@ -485,8 +483,6 @@ class Records:
                 kinds=self._needed.kinds if self._needed else None,
                 extension_bytes=self._headers.bytes_of(flow),
             )
-        last = self._host_ports[flow.receiver][0]
-        self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
         for file, rows in zip(self._ports, self._network.take_port_rows(self._only)):
@@ -514,8 +510,9 @@ class Records:
         return [sender, *(receivers.get(host, ()) for host in flow.receivers)]
 
     def rates_bps(self) -> dict[str, float]:
-        """What reaches each flow's receiver, over the last interval."""
-        intervals = {name: self._network.port_interval(*hop) for name, hop in self._last_hops.items()}
+        """As `Snapshot` has them, over the last interval."""
+        last = {name: self._host_ports[host][0] for name, host in receivers(self._flows).items()}
+        intervals = {name: self._network.port_interval(self._switches.index(p.peer), p.peer_port) for name, p in last.items()}
         return {name: 0.0 if interval is None else interval[0] for name, interval in intervals.items()}
 
     def queue_packets(self, switch: str, port: int) -> float | None:

@@ -82,7 +82,7 @@ def jobs(study: Study) -> list[Job]:
         if sources:
             document = programs.named(document, {key: programs.carried(source) for key, source in sources.items()})
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
-        kinds = sorted({group.kind for group in experiment.settings.flows})
+        kinds = sorted(set(experiment.settings.groups.values()))
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
         inputs = store.digest_of(
             [

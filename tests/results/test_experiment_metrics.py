@@ -216,7 +216,7 @@ def test_summary_has_the_documented_keys(experiment: Experiment, records: Path, 
     read = json.loads((tmp_path / "summary.json").read_text(), parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
     assert {"experiment", "fabric", "target", "seed", "duration_s", "window_s", "flows", "links", "checks"} <= set(read)
     assert set(read["flows"][0]) == {
-        "name", "kind", "goodput_bps", "fair_share_bps", "sent_packets", "lost_packets", "loss_fraction", "completion_s",
+        "name", "kind", "goodput_bps", "fair_share_bps", "sent_packets", "lost_packets", "loss_fraction", "completion_s", "slowdown",
     }  # fmt: skip
     assert set(read["links"][0]) == {"name", "rate_bps", "utilisation", "mean_queue_packets", "drops"}
     assert set(read["checks"][0]) == {"name", "value", "low", "high", "holds"}

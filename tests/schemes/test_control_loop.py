@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import pandas as pd
 import pytest
 
 from fairlane import api, probes, skeleton_scheme, user_files
+from fairlane.controller import records
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.core import SwitchControl
 from fairlane.controller.plane.names import Names
 from fairlane.errors import Refusal, RunFailed
 from fairlane.fabrics import targets, virtual_fabric
-from fairlane.schemes import registry
+from fairlane.schemes import recorded, registry
 
 EXAMPLE = re.compile(r"^class Follow\(PortLoop\):\n.*?(?=^```$)", re.MULTILINE | re.DOTALL)
 
@@ -99,3 +101,17 @@ def test_a_loop_that_fails_later_ends_the_run(folder: Path) -> None:
     description.write_text(description.read_text().replace("2 * seen.connections", "[2][seen.connections]"))
     with pytest.raises(RunFailed, match=r"scheme\.py:\d+: Follow: IndexError"):
         api.run("dumbbell", ["tcp-sack:1"], schemes=[folder], queue="my-queue", duration_s=5)
+
+
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+def test_results_describe_a_loops_columns(folder: Path, tmp_path: Path) -> None:
+    """Whoever reads them needs no folder: what a column counts is known."""
+    description = folder / "scheme.py"
+    description.write_text(
+        description.read_text().replace('Column("my_queue_limit")', 'Column("my_queue_limit", total=True, cause="limited")')
+    )
+    api.run("dumbbell", ["tcp-sack:1"], schemes=[folder], queue="my-queue", duration_s=2, out=tmp_path / "out")
+    del registry.SCHEMES["my-queue"]
+    assert "my_queue_limit" not in records.totals()
+    recorded.know(json.loads((tmp_path / "out" / "experiment.json").read_text()))
+    assert records.loop_drops()["my_queue_limit"] == "limited" and "my_queue_limit" in records.totals()
