@@ -41,6 +41,14 @@ _AT_ONCE, _IN_TURN = range(2)
 """Answers do not wait behind digests."""
 
 
+_BEGAN_NS = time.time_ns() - time.monotonic_ns()
+
+
+def _unix_ns() -> int:
+    """Unix time that never steps while this process runs, as the hosts have it."""
+    return _BEGAN_NS + time.monotonic_ns()
+
+
 class _Log:
     """Events in `controller.jsonl`, which are printed, too, and what the plane records, once `records` is there."""
 
@@ -229,7 +237,7 @@ class Controller:
 
     def happened(self, priority: int, event: _Event | None) -> None:
         """From any thread."""
-        self._events.put((priority, next(self._count), time.time_ns(), event))
+        self._events.put((priority, next(self._count), _unix_ns(), event))
 
     def stop(self) -> None:
         self.happened(_AT_ONCE, None)
@@ -247,7 +255,7 @@ class Controller:
         """OwnFault: the user's own code is at fault."""
         for session in self.sessions:
             session.start()
-        self._interval_ns = self.engine.next_ns(time.time_ns())
+        self._interval_ns = self.engine.next_ns(_unix_ns())
         try:
             while (found := self._next()) is not None:
                 at_ns, event = found
@@ -277,7 +285,7 @@ class Controller:
     def _next(self) -> tuple[int, _Event] | None:
         """Waits for it. What is due goes before what waits in the queue, which may never be empty. None: `stop` was called."""
         due_ns = min([self._interval_ns, *(change.at_ns for change in self._planned[:1]), *(at_ns for at_ns, _ in self._timers[:1])])
-        wait_s = (due_ns - time.time_ns()) / NS
+        wait_s = (due_ns - _unix_ns()) / NS
         if wait_s > 0:
             try:
                 _, _, at_ns, event = self._events.get(timeout=wait_s)
@@ -285,7 +293,7 @@ class Controller:
             except queue.Empty:
                 pass
         # A wait may end a little early.
-        now_ns = max(time.time_ns(), due_ns)
+        now_ns = max(_unix_ns(), due_ns)
         if self._planned and self._planned[0].at_ns == due_ns:
             change = self._planned.pop(0)
             return now_ns, lambda now: self.engine.changed(now, change)
