@@ -62,6 +62,57 @@ def test_a_queue_with_state_per_flow_drops_from_the_fast_one(tmp_path: Path) -> 
     assert 5 < bottleneck["mean_queue_packets"] < 50
 
 
+NETWORK = """
+title = "events"
+bottleneck = "s1->s2"
+duration_s = 3
+[topology]
+kind = "dumbbell"
+pairs = 1
+bottleneck = { rate_bps = 1e7, delay_s = 0.01, queue_packets = 50 }
+access = { rate_bps = 1e8 }
+[[flows]]
+name = "c"
+kind = "cbr"
+stop_s = 1.0
+[cbr]
+rate_bps = 1e6
+"""
+
+
+def without(text: str, *lines: str) -> str:
+    for line in lines:
+        assert line in text
+        text = text.replace(line, "")
+    return text
+
+
+def test_a_control_plane_of_ones_own_has_its_events(tmp_path: Path) -> None:
+    """All of tests/schemes/test_plane.py but registers and changes of links, which BMv2 does not have."""
+    source = probes.ROOT / "tests/schemes/plane_events"
+    program = source.with_suffix(".p4").read_text()
+    assert "limit.read(wanted, 0);" in program
+    (tmp_path / "own.p4").write_text(program.replace("limit.read(wanted, 0);", "wanted = 3;"))
+    plane = source.with_suffix(".py").read_text()
+    asked = ('switch.register("I.limit").write(0, 3)', 'packets=await switch.register("I.packets").read(0),')
+    (tmp_path / "own.py").write_text(without(plane, *asked))
+    (tmp_path / "events.toml").write_text(NETWORK)
+    files = ("--program", str(tmp_path / "own.p4"), "--control", str(tmp_path / "own.py"))
+    run(tmp_path, str(tmp_path / "events.toml"), *files)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for record in lines(tmp_path / "out/raw/control.jsonl"):
+        found.setdefault(record["event"], []).append(record)
+    assert {record["switch"] for record in found["start"]} == {"s1", "s2"}
+    assert "action=Group(id=1), values={}, priority=7" in found["start"][0]["marks"][0]
+    assert found["refused"][0]["what"].partition(": ")[2].startswith("NOT_FOUND ")
+    assert {(record["switch"], record["to"]) for record in found["packet"]} >= {("s1", "10.0.2.1"), ("s2", "10.0.2.1")}
+    assert (found["digest"][0]["name"], set(found["digest"][0]["values"])) == ("seen_t", {"source", "port"})
+    assert {(record["switch"], record["action"]) for record in found["idle"]} >= {("s1", "I.send"), ("s2", "I.copies")}
+    last = found["interval"][-1]
+    green, yellow, red = last["colours"]
+    assert green < red and yellow < red and last["paced"] > 50
+
+
 def test_a_program_from_zero_carries_measured_flows(tmp_path: Path) -> None:
     labels = EXAMPLES / "labels"
     files = ("--program", str(labels / "labels.p4"), "--control", str(labels / "labels.py"))
