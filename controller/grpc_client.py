@@ -186,9 +186,11 @@ class GrpcSwitch:
             self._on_closed(reason)
 
     def _error(self, what: str, error: grpc.RpcError) -> SwitchError:
-        details = _update_messages(error) or error.details()
+        refused = _update_messages(error)
         gone = error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
-        return SwitchError(f"{self.name} {what}: {error.code().name}: {details}", "" if gone else error.details() or error.code().name)
+        # BMv2 says why of each update alone.
+        reason = error.details() or refused.removeprefix("update 0: ") or error.code().name
+        return SwitchError(f"{self.name} {what}: {error.code().name}: {refused or error.details()}", "" if gone else reason)
 
 
 def credentials(tls: Tls) -> grpc.ChannelCredentials:

@@ -98,6 +98,7 @@ def network(
                 host_tcp=flows.host_tcp(experiment),
                 packet_sizes=flows.packet_sizes(experiment),
                 plans=LinkPlans.of(experiment),
+                program=json_path,
             )
             for sentence in fabric.sentences():
                 say(sentence)

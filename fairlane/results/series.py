@@ -246,7 +246,8 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         name,
         port,
         Steps(times, begun if port.trace is not None or "busy_s" not in rows else _left(times, begun, rows["busy_s"], rates)),
-        Steps(times, rows["queue_integral_packet_s"].astype(float)),
+        # BMv2 reports no queues of a program without the register.
+        Steps(times, rows["queue_integral_packet_s"].astype(float)) if "queue_integral_packet_s" in rows else None,
         {**others, **drops, **held},
         rates,
         marks,

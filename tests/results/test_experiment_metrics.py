@@ -18,6 +18,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
+from fairlane.live import finished
 from fairlane.results import fidelity, metrics, report, result_folder, series
 from fairlane.results.series import Steps
 from fairlane.results.shares import ShareTable, max_min_shares
@@ -178,6 +179,15 @@ def test_max_min_shares_are_reached_when_rates_stay_there(
     recorded = dataclasses.replace(recorded, flows=[f if f.flow.name != "als" else als for f in recorded.flows])
     values = {c.check.name: c.value for c in metrics.compute(recorded).checks}
     assert (values["max_min_reached_s"], values["max_min_reached_10_percent_s"]) == (within_5, within_10)
+
+
+def test_queues_that_nobody_reported_are_unknown(experiment: Experiment, records: Path) -> None:
+    """As BMv2 leaves them, of a program without the register that it reads."""
+    rows = list(csv.DictReader((records / "s1.csv").open()))
+    write_csv(records / "s1.csv", [{key: value for key, value in row.items() if not key.startswith("queue")} for row in rows])
+    bottleneck = metrics.compute(series.load(records, experiment, TIMING)).links[0]
+    assert bottleneck.utilisation == pytest.approx(0.8) and math.isnan(bottleneck.mean_queue_packets)
+    assert finished.port_values({"rx_bytes": "1", "tx_bytes": "2"}, []) == pytest.approx((1, 2, math.nan), nan_ok=True)
 
 
 def test_a_restarted_switch_goes_on_counting(experiment: Experiment, records: Path) -> None:
