@@ -90,20 +90,20 @@ fn router() -> Build {
             prim("register_write", &[reg("count"), std("egress_spec"), field("m", "count")]),
         ],
     );
-    b.table(0, "port", "exact", &[("standard_metadata", "ingress_port", "exact")], &["tag", "nop"], "nop", Some("mac"));
-    b.table(0, "mac", "exact", &[("eth", "dst", "exact")], &["tag", "nop"], "nop", Some("acl"));
-    b.table(0, "acl", "ternary", &[("ip", "src", "ternary"), ("udp", "dport", "ternary")], &["tag", "nop"], "nop", Some("valid"));
+    b.table(0, "port", "exact", &[("standard_metadata", "ingress_port", "exact")], &["tag", "nop"], Some("mac"));
+    b.table(0, "mac", "exact", &[("eth", "dst", "exact")], &["tag", "nop"], Some("acl"));
+    b.table(0, "acl", "ternary", &[("ip", "src", "ternary"), ("udp", "dport", "ternary")], &["tag", "nop"], Some("valid"));
     b.edit(|r| {
         r["pipelines"][0]["conditionals"] = json!([{"name": "valid", "id": 0, "true_next": "route", "false_next": null,
             "expression": expr("and", expr("==", field("ip", "$valid$"), hex(1)), expr(">", field("ip", "ttl"), hex(1)))}]);
     });
-    b.table(0, "route", "lpm", &[("ip", "dst", "lpm")], &["forward", "nop"], "nop", Some("tbl_red"));
-    b.table(0, "tbl_red", "exact", &[], &["red"], "red", Some("conn"));
-    b.table(0, "conn", "exact", &[("ip", "src", "exact"), ("ip", "dst", "exact")], &["tag", "nop"], "nop", Some("qos"));
-    b.table(0, "qos", "exact", &[("ip", "tos", "exact")], &["tag", "nop"], "nop", None);
-    b.table(1, "smac", "exact", &[("standard_metadata", "egress_port", "exact")], &["tag", "nop"], "nop", Some("efilter"));
-    b.table(1, "efilter", "ternary", &[("udp", "dport", "ternary")], &["tag", "nop"], "nop", Some("stats"));
-    b.table(1, "stats", "exact", &[("m", "x", "exact")], &["tag", "nop"], "nop", None);
+    b.table(0, "route", "lpm", &[("ip", "dst", "lpm")], &["forward", "nop"], Some("tbl_red"));
+    b.table(0, "tbl_red", "exact", &[], &["red"], Some("conn"));
+    b.table(0, "conn", "exact", &[("ip", "src", "exact"), ("ip", "dst", "exact")], &["tag", "nop"], Some("qos"));
+    b.table(0, "qos", "exact", &[("ip", "tos", "exact")], &["tag", "nop"], None);
+    b.table(1, "smac", "exact", &[("standard_metadata", "egress_port", "exact")], &["tag", "nop"], Some("efilter"));
+    b.table(1, "efilter", "ternary", &[("udp", "dport", "ternary")], &["tag", "nop"], Some("stats"));
+    b.table(1, "stats", "exact", &[("m", "x", "exact")], &["tag", "nop"], None);
     b.edit(|r| {
         for p in 0..2 {
             for t in r["pipelines"][p]["tables"].as_array_mut().into_iter().flatten() {

@@ -258,7 +258,7 @@ fn build(case: Option<&Case>) -> Switch {
         None => b.always(0, "go", &[set_port(1)], None),
         Some(case) => {
             let key: Vec<_> = case.key.iter().map(|(field, kind)| ("k", *field, *kind)).collect();
-            b.table(0, "t", case.match_type, &key, &["to", "miss"], "miss", None);
+            b.table(0, "t", case.match_type, &key, &["to", "miss"], None);
             b.edit(|r| r["pipelines"][0]["tables"][0]["max_size"] = json!(10_000_000));
             &mut b
         }

@@ -269,7 +269,7 @@ fn unread_headers_stay_bytes() {
         b.header("y", &[("w", 72)]);
         b.extracts(&["a", "x", "y"]);
         b.action("go", &[], &[&[set_port(1)], change].concat());
-        b.table(0, "t", "exact", &[], &["go"], "go", None);
+        b.table(0, "t", "exact", &[], &["go"], None);
         let order: Vec<_> = order.iter().map(|h| json!(h)).collect();
         b.edit(|r| r["deparsers"][0]["order"] = json!(order));
         b.switch()

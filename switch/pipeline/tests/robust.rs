@@ -99,9 +99,9 @@ fn rich() -> Build {
             prim("add_header", &[named("header", "ub")]),
         ],
     );
-    b.table(0, "route", "lpm", &[("ip", "dst", "lpm"), ("m", "flag", "exact")], &["go", "rest"], "rest", Some("acl"));
-    b.table(0, "acl", "ternary", &[("eth", "src", "ternary"), ("ip", "$valid$", "exact")], &["go", "rest"], "rest", Some("span"));
-    b.table(0, "span", "range", &[("ip", "ttl", "range"), ("m", "big", "ternary")], &["go", "rest"], "rest", None);
+    b.table(0, "route", "lpm", &[("ip", "dst", "lpm"), ("m", "flag", "exact")], &["go", "rest"], Some("acl"));
+    b.table(0, "acl", "ternary", &[("eth", "src", "ternary"), ("ip", "$valid$", "exact")], &["go", "rest"], Some("span"));
+    b.table(0, "span", "range", &[("ip", "ttl", "range"), ("m", "big", "ternary")], &["go", "rest"], None);
     b.edit(|r| {
         r["pipelines"][0]["tables"][0]["with_counters"] = json!(true);
         r["pipelines"][0]["init_table"] = json!("cond");

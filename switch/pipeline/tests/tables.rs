@@ -178,7 +178,7 @@ proptest! {
         b.action("to", &[("port", 9)], &[to_port]);
         b.action("miss", &[], &[set_port(400)]);
         let key = [("k", "a", "exact"), ("k", "b", "exact")];
-        b.table(0, "t", "exact", &key, &["to", "miss"], "miss", None);
+        b.table(0, "t", "exact", &key, &["to", "miss"], None);
         let mut sw = b.switch();
         let t = table_id(&sw, "t");
         let mut map = std::collections::BTreeMap::new();
@@ -217,7 +217,7 @@ fn fields_of_invalid_headers_match_as_zero() {
     b.state("more", &[Build::extract("x")], &[], &[("default", None)]);
     b.action("one", &[], &[set_port(1)]).action("two", &[], &[set_port(2)]);
     b.always(0, "pre", &[prim("remove_header", &[json!({"type": "header", "value": "x"})])], Some("t"));
-    b.table(0, "t", "exact", &[("x", "v", "exact"), ("x", "$valid$", "exact")], &["one", "two"], "two", None);
+    b.table(0, "t", "exact", &[("x", "v", "exact"), ("x", "$valid$", "exact")], &["one", "two"], None);
     let mut sw = b.switch();
     let t = table_id(&sw, "t");
     sw.table_insert(0, t, entry(vec![exact(0), exact(0)], 0, call(&sw, "one", &[]))).expect("insert");

@@ -1,6 +1,6 @@
 //! IGMPv2 messages (RFC 2236) of hosts: reports, leaves, and the queries of routers.
 
-use crate::ip::{fold, push_headers_with_ttl, sum, HostAddress, ROUTER_ALERT};
+use crate::ip::{fold, push_headers, sum, Header, HostAddress, ROUTER_ALERT};
 
 pub const PROTOCOL_IGMP: u8 = 2;
 /// 224.0.0.2: who leaves tells all routers (section 3).
@@ -43,7 +43,7 @@ impl Igmp {
             Igmp::Report { group } => (REPORT, 0, group, group),
             Igmp::Leave { group } => (LEAVE, 0, group, ALL_ROUTERS),
         };
-        push_headers_with_ttl(frame, from, to, PROTOCOL_IGMP, TTL, TOS, &ROUTER_ALERT, BYTES);
+        push_headers(frame, from, &Header { to, protocol: PROTOCOL_IGMP, ttl: TTL, tos: TOS, options: &ROUTER_ALERT, payload: BYTES });
         let start = frame.len();
         frame.extend_from_slice(&[kind, tenths, 0, 0]);
         frame.extend_from_slice(&group.to_be_bytes());

@@ -88,7 +88,8 @@ impl fairlane_endpoint::Network for Io<'_> {
         let mut frame = self.pool.take();
         let options: &[u8] = if kind.alerts_routers() { &ip::ROUTER_ALERT } else { &[] };
         let bytes = UDP_BYTES + head.len() + padding;
-        ip::push_headers(&mut frame, self.own, to, PROTOCOL_UDP, ecn & 3, options, bytes);
+        let header = ip::Header { to, protocol: PROTOCOL_UDP, ttl: ip::TTL, tos: ecn & 3, options, payload: bytes };
+        ip::push_headers(&mut frame, self.own, &header);
         let start = frame.len();
         ip::push_udp(&mut frame, self.port + u16::from(kind.is_rtcp()), bytes);
         frame.extend_from_slice(head);

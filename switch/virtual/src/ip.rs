@@ -13,7 +13,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 pub const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
 /// Of the type of service: its last two bits [RFC 3168 sec 5].
 pub(crate) const ECN_MASK: u8 = 0b11;
-const TTL: u8 = 64;
+pub const TTL: u8 = 64;
 
 /// Who a host is, and by whom it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,24 +53,23 @@ pub fn pseudo_header(source: u32, destination: u32, protocol: u8, length: usize)
     halves(source) + halves(destination) + u64::from(protocol) + length as u64
 }
 
-/// Appends Ethernet and IPv4 headers for `payload` bytes to follow. `options`: whole words, at most 10. The identification is 0
-/// and the datagram must not be fragmented, as Linux sends it.
-pub fn push_headers(frame: &mut Vec<u8>, from: &HostAddress, to: u32, protocol: u8, tos: u8, options: &[u8], payload: usize) {
-    push_headers_with_ttl(frame, from, to, protocol, TTL, tos, options, payload);
+/// The fields of an IPv4 header that datagrams of hosts differ in.
+#[derive(Debug, Clone, Copy)]
+pub struct Header<'a> {
+    pub to: u32,
+    pub protocol: u8,
+    pub ttl: u8,
+    pub tos: u8,
+    /// Whole words, at most 10.
+    pub options: &'a [u8],
+    /// Bytes that follow.
+    pub payload: usize,
 }
 
-/// [`push_headers`], with a time to live. A group's Ethernet address follows from it [RFC 1112 sec 6.4].
-#[allow(clippy::too_many_arguments)]
-pub fn push_headers_with_ttl(
-    frame: &mut Vec<u8>,
-    from: &HostAddress,
-    to: u32,
-    protocol: u8,
-    ttl: u8,
-    tos: u8,
-    options: &[u8],
-    payload: usize,
-) {
+/// Appends Ethernet and IPv4 headers. The identification is 0 and the datagram must not be fragmented, as Linux sends it. A group's
+/// Ethernet address follows from its IPv4 address [RFC 1112 sec 6.4].
+pub fn push_headers(frame: &mut Vec<u8>, from: &HostAddress, header: &Header) {
+    let &Header { to, protocol, ttl, tos, options, payload } = header;
     if is_multicast(to) {
         let [_, second, third, fourth] = to.to_be_bytes();
         frame.extend_from_slice(&[0x01, 0x00, 0x5e, second & 0x7f, third, fourth]);
@@ -157,7 +156,8 @@ mod tests {
     #[test]
     fn a_datagram_reads_back() {
         let mut frame = Vec::new();
-        push_headers(&mut frame, &HOST, 0x0a00_0201, PROTOCOL_UDP, 0, &ROUTER_ALERT, 12);
+        let header = Header { to: 0x0a00_0201, protocol: PROTOCOL_UDP, ttl: TTL, tos: 0, options: &ROUTER_ALERT, payload: 12 };
+        push_headers(&mut frame, &HOST, &header);
         frame.extend_from_slice(&[0x13, 0x8c, 0x13, 0x8d, 0, 12, 0, 0, 1, 2, 3, 4]);
         let datagram = Datagram::parse(&frame).expect("well formed");
         assert_eq!((datagram.source, datagram.destination), (HOST.ip, 0x0a00_0201));

@@ -28,9 +28,10 @@ fn send_segments(peer: u32, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io))
         let segment = transmit.segment;
         let mut frame = io.pool.take();
         let length = wire::header_len(&segment);
-        let tos = transmit.ecn.bits();
         let payload = segment.payload_len as usize;
-        ip::push_headers(&mut frame, io.own, peer, PROTOCOL_TCP, tos, &[], length + payload);
+        let (tos, bytes) = (transmit.ecn.bits(), length + payload);
+        let header = ip::Header { to: peer, protocol: PROTOCOL_TCP, ttl: ip::TTL, tos, options: &[], payload: bytes };
+        ip::push_headers(&mut frame, io.own, &header);
         let start = frame.len();
         let header = wire::Header { source_port: io.port, destination_port: io.port, segment };
         wire::emit(&header, &mut frame)?;

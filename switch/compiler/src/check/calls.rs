@@ -12,6 +12,14 @@ use crate::types::{Named, Type, TypeParam};
 
 const CALL: &str = "P4_16 8.22 (function calls)";
 
+/// A call as the source has it, and the rule by which its arguments are judged.
+pub(crate) struct Call<'x> {
+    pub(crate) id: NodeId,
+    pub(crate) arguments: &'x [Argument],
+    pub(crate) span: Span,
+    pub(crate) rule: &'static str,
+}
+
 impl<'a> Checker<'a, '_> {
     /// The type of a call.
     pub(crate) fn call(&mut self, e: &Expr, callee: &Expr, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
@@ -129,7 +137,8 @@ impl<'a> Checker<'a, '_> {
         if !matches!(self.context, Context::Apply | Context::Action) {
             self.error(e.span, "P4_16 14.1.1 (invoking actions)", "an action can only be called in a control or in another action");
         }
-        self.bind(e.id, CallTarget::Action, &sig, Vec::new(), arguments, e.span, "P4_16 14.1.1 (invoking actions)");
+        let rule = "P4_16 14.1.1 (invoking actions)";
+        self.bind(Call { id: e.id, arguments, span: e.span, rule }, CallTarget::Action, &sig, Vec::new());
         Type::Void
     }
 
@@ -177,7 +186,7 @@ impl<'a> Checker<'a, '_> {
             self.check_arguments(arguments);
             return Type::Unknown;
         }
-        self.bind(e.id, target, &sig, map.clone(), arguments, e.span, CALL);
+        self.bind(Call { id: e.id, arguments, span: e.span, rule: CALL }, target, &sig, map.clone());
         self.check_inferred(e, &sig, &map, arguments);
         let returns = sig.returns.substitute(&map);
         if self.zonk(&returns) == returns {
@@ -250,17 +259,8 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Matches arguments to parameters and checks them; remembers the call.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn bind(
-        &mut self,
-        id: NodeId,
-        target: CallTarget,
-        sig: &Rc<Signature>,
-        map: Vec<(u32, Type)>,
-        arguments: &[Argument],
-        span: Span,
-        rule: &'static str,
-    ) {
+    pub(crate) fn bind(&mut self, call: Call, target: CallTarget, sig: &Rc<Signature>, map: Vec<(u32, Type)>) {
+        let Call { id, arguments, span, rule } = call;
         let constructor = matches!(target, CallTarget::Constructor(_));
         let action = target == CallTarget::Action;
         let order = self.match_arguments(&sig.params, arguments, span, rule, &sig.name);
@@ -668,7 +668,7 @@ impl<'a> Checker<'a, '_> {
         }
         let map = def.substitution(&n.args);
         let sig = Rc::new(Signature { name: n.name.clone(), type_params: Vec::new(), params: def.params.clone(), returns: Type::Void });
-        self.bind(id, CallTarget::Apply(n.decl), &sig, map, arguments, span, rule);
+        self.bind(Call { id, arguments, span, rule }, CallTarget::Apply(n.decl), &sig, map);
         Type::Void
     }
 
@@ -713,7 +713,7 @@ impl<'a> Checker<'a, '_> {
                     self.error(p.span, "P4_16 6.8 (calling convention)", text);
                     self.report.note(span, "constructed here");
                 }
-                self.bind(id, CallTarget::Constructor(n.decl), &sig, map, arguments, span, rule);
+                self.bind(Call { id, arguments, span, rule }, CallTarget::Constructor(n.decl), &sig, map);
                 self.zonk(t)
             }
             Type::Parser(n) | Type::Control(n) | Type::Package(n) => {
@@ -731,7 +731,7 @@ impl<'a> Checker<'a, '_> {
                 let map = def.substitution(&n.args);
                 let params = if package { def.params.clone() } else { def.constructor.clone() };
                 let sig = Rc::new(Signature { name: n.name.clone(), type_params: Vec::new(), params, returns: Type::Void });
-                self.bind(id, CallTarget::Constructor(n.decl), &sig, map, arguments, span, rule);
+                self.bind(Call { id, arguments, span, rule }, CallTarget::Constructor(n.decl), &sig, map);
                 self.zonk(t)
             }
             _ => {

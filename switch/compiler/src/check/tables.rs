@@ -7,6 +7,7 @@ use fairlane_syntax::names::nearest;
 use fairlane_syntax::print::expression;
 use fairlane_syntax::Code;
 
+use super::calls::Call;
 use super::defs::Signature;
 use super::scope::{CallTarget, Context, Local, TableInfo};
 use super::Checker;
@@ -229,7 +230,7 @@ impl<'a> Checker<'a, '_> {
         if !arguments.is_empty() {
             // A reference in a list is no call and has no number; that of an argument may be a call's of its own.
             let nobody = NodeId(u32::MAX);
-            self.bind(nobody, CallTarget::Action, &partial, Vec::new(), arguments, a.span, TABLES);
+            self.bind(Call { id: nobody, arguments, span: a.span, rule: TABLES }, CallTarget::Action, &partial, Vec::new());
             self.out.calls.remove(&nobody);
         }
     }

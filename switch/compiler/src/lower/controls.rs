@@ -56,7 +56,7 @@ impl<'a> Lower<'a, '_> {
                         self.nested(span, |l| l.with_pending(&bound, |l| l.run_control(c, instance, args, state, params)));
                         self.copy_out(&bound, span);
                     }
-                    Some(known) => self.apply_again(c, instance, args, state, &known, &bound, span),
+                    Some(known) => self.apply_again(c, instance, &known, &bound, span),
                 }
             }
             InstanceKind::Parser { decl, args } => {
@@ -70,17 +70,8 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// A further application: arguments that differ from the first ones go through the first ones' variables.
-    #[allow(clippy::too_many_arguments)]
-    fn apply_again(
-        &mut self,
-        c: &'a ControlDeclaration,
-        instance: &Rc<Instance<'a>>,
-        args: &[(Symbol, Binding<'a>)],
-        state: &RefCell<Option<State<'a>>>,
-        known: &State<'a>,
-        bound: &[Bound<'a>],
-        span: Span,
-    ) {
+    fn apply_again(&mut self, c: &'a ControlDeclaration, instance: &Rc<Instance<'a>>, known: &State<'a>, bound: &[Bound<'a>], span: Span) {
+        let InstanceKind::Control { args, state, .. } = &instance.kind else { return };
         let same = known.params.iter().all(|(n, b)| bound.iter().any(|x| x.name == *n && Self::same_binding(&x.binding, b)));
         if same {
             self.nested(span, |l| l.with_pending(bound, |l| l.run_control(c, instance, args, state, known.params.clone())));

@@ -41,6 +41,13 @@ impl Path {
     }
 }
 
+/// How a packet comes into a queue: with its class of service, on its path.
+#[derive(Clone, Copy)]
+struct Queueing {
+    class: u64,
+    path: Path,
+}
+
 impl Runtime {
     /// A packet that has been reset, received on `port`.
     pub(super) fn psa_ingress(
@@ -126,7 +133,7 @@ impl Runtime {
                 let replicas = self.state.groups.get(&(group as u16)).filter(|_| group <= 0xffff).cloned();
                 return match replicas {
                     Some(list) if !list.is_empty() => {
-                        self.psa_replicate(program, psa, out, &list, class, Path::Multicast, queued);
+                        self.psa_replicate(program, psa, out, &list, Queueing { class, path: Path::Multicast }, queued);
                         None
                     }
                     _ => {
@@ -135,7 +142,7 @@ impl Runtime {
                     }
                 };
             }
-            self.psa_enqueue(psa, out, Replica { port, rid: 0 }, class, Path::Unicast, queued);
+            self.psa_enqueue(psa, out, Replica { port, rid: 0 }, Queueing { class, path: Path::Unicast }, queued);
             return None;
         }
     }
@@ -171,19 +178,17 @@ impl Runtime {
             replicas.extend(self.state.groups.get(&group).into_iter().flatten().copied());
         }
         replicas.extend(config.replicas.iter().copied());
-        self.psa_replicate(program, psa, pkt, &replicas, 0, path, queued);
+        self.psa_replicate(program, psa, pkt, &replicas, Queueing { class: 0, path }, queued);
     }
 
     /// One copy per replica; the last is the packet itself.
-    #[allow(clippy::too_many_arguments)]
     fn psa_replicate(
         &mut self,
         program: &Program,
         psa: &Psa,
         pkt: Box<Packet>,
         replicas: &[Replica],
-        class: u64,
-        path: Path,
+        queueing: Queueing,
         queued: &mut Vec<Queued>,
     ) {
         let Some((last, others)) = replicas.split_last() else {
@@ -194,13 +199,13 @@ impl Runtime {
             let mut copy = self.take(program);
             copy.copy_from(&pkt);
             self.name_copy(&mut copy, 0);
-            self.psa_enqueue(psa, copy, *r, class, path, queued);
+            self.psa_enqueue(psa, copy, *r, queueing, queued);
         }
-        self.psa_enqueue(psa, pkt, *last, class, path, queued);
+        self.psa_enqueue(psa, pkt, *last, queueing, queued);
     }
 
     /// Higher classes of service have queues of higher priority, as far as there are any.
-    fn psa_enqueue(&mut self, psa: &Psa, mut pkt: Box<Packet>, to: Replica, class: u64, path: Path, queued: &mut Vec<Queued>) {
+    fn psa_enqueue(&mut self, psa: &Psa, mut pkt: Box<Packet>, to: Replica, Queueing { class, path }: Queueing, queued: &mut Vec<Queued>) {
         pkt.set(&psa.egress_parser.path, path as u64);
         pkt.set(&psa.egress_class_of_service, class);
         pkt.set(&psa.instance, to.rid.into());

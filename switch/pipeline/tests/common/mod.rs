@@ -185,8 +185,7 @@ impl Build {
         actions.iter().position(|a| a["name"] == name).expect("action")
     }
 
-    /// A table; keys are (header, field, match type). `default` is an action without arguments.
-    #[allow(clippy::too_many_arguments)]
+    /// A table; keys are (header, field, match type). The last action is the default, without arguments.
     pub fn table(
         &mut self,
         gress: usize,
@@ -194,7 +193,6 @@ impl Build {
         match_type: &str,
         key: &[(&str, &str, &str)],
         actions: &[&str],
-        default: &str,
         next: Option<&str>,
     ) -> &mut Build {
         let key: Vec<Json> =
@@ -207,7 +205,7 @@ impl Build {
             "name": name, "id": id, "key": key, "match_type": match_type, "type": "simple", "max_size": 64,
             "with_counters": false, "support_timeout": false, "direct_meters": null,
             "action_ids": ids, "actions": actions, "base_default_next": next, "next_tables": nexts,
-            "default_entry": {"action_id": self.action_id(default), "action_const": false, "action_data": [],
+            "default_entry": {"action_id": ids.last(), "action_const": false, "action_data": [],
                               "action_entry_const": false}});
         let pipeline = &mut self.root["pipelines"][gress];
         if pipeline["init_table"].is_null() {
@@ -222,7 +220,7 @@ impl Build {
     /// An action that a control always runs, as p4c does it: a table without key.
     pub fn always(&mut self, gress: usize, name: &str, primitives: &[Json], next: Option<&str>) -> &mut Build {
         self.action(name, &[], primitives);
-        self.table(gress, &format!("tbl_{name}"), "exact", &[], &[name], name, next)
+        self.table(gress, &format!("tbl_{name}"), "exact", &[], &[name], next)
     }
 
     pub fn edit(&mut self, f: impl FnOnce(&mut Json)) -> &mut Build {

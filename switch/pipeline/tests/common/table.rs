@@ -11,7 +11,7 @@ pub fn program(match_type: &str, kinds: [&str; 3]) -> Build {
     b.action("hit", &[("v", 16)], &[set_port(1), assign(field("k", "out"), json!({"type": "runtime_data", "value": 0}))]);
     b.action("miss", &[], &[set_port(2)]);
     let key = [("k", "a", kinds[0]), ("k", "b", kinds[1]), ("k", "w", kinds[2])];
-    b.table(0, "t", match_type, &key, &["hit", "miss"], "miss", None);
+    b.table(0, "t", match_type, &key, &["hit", "miss"], None);
     b
 }
 
