@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
+from fairlane import probes, specs
 
 pytest.importorskip("mypy")
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
@@ -46,19 +46,21 @@ def test_dictionaries_have_the_stated_keys() -> None:
     ack = native.parse_ack(native.emit_ack(1, 0))
     report = native.parse_report(
         native.emit_report(
-            highest_sequence=1,
-            echo_ns=2,
-            delay_us=3,
-            receive_rate_bps=4,
-            loss_event_rate=None,
-            expected_packets=5,
-            lost_packets=6,
-            reporter=7,
+            specs.Report(
+                highest_sequence=1,
+                echo_ns=2,
+                delay_us=3,
+                receive_rate_bps=4,
+                loss_event_rate=None,
+                expected_packets=5,
+                lost_packets=6,
+                reporter=7,
+            )
         )
     )
     stamp = native.parse_stamp(native.emit_stamp(1, 2))
     rtp = native.parse_rtp(native.emit_rtp(1, 2, 3, b"payload"))
-    rtcp = native.parse_rtcp(native.emit_rtcp(1, cname=b"name"))
+    rtcp = native.parse_rtcp(native.emit_rtcp(specs.Compound(1, cname=b"name")))
     (ccfb,) = native.parse_ccfb(native.emit_ccfb(1, [(2, 3, [(0, 1), None])], 4))
     found = {"_Ack": ack, "_Report": report, "_Stamp": stamp, "_Rtp": rtp, "_Rtcp": rtcp, "_Ccfb": ccfb, "_Work": native.Network(1).work()}
     assert {name: list(parsed) for name, parsed in found.items()} == {name: keys(name) for name in found}

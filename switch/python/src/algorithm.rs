@@ -6,7 +6,6 @@ use fairlane_endpoint::algorithm::{
     Ack, AckDetail, Action, Actions, Control, Fault, Feedback, Gap, Interests, Layer, Loss, LossCause, LossTimeout, NoteValue, PathState,
     ReceiverAlgorithm, ReceptionState, SenderAlgorithm,
 };
-use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::header::{OwnHeader, Place, Quantity};
 use fairlane_endpoint::seconds;
 use fairlane_virtual::Nanos;
@@ -16,13 +15,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyTuple};
-
-/// A flow's circuit breakers as Python has them: reduces, usable_loss, usable_rtt_s, unusable_s.
-pub(crate) type Breaker = (bool, Option<f64>, Option<f64>, f64);
-
-pub(crate) fn breaker((reduces, usable_loss, usable_rtt_s, unusable_s): Breaker) -> CircuitBreaker {
-    CircuitBreaker { reduces, usable_loss, usable_rtt_s, unusable_s }
-}
 
 /// The classes of `fairlane.hosts.algorithms.base` that events and actions are made of.
 struct Classes {

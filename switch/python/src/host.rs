@@ -12,84 +12,54 @@ use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::algorithm::{breaker, Breaker, PythonHalf};
+use crate::application::Application;
 use crate::records::Log;
-use crate::{ipv4, refused, Application};
+use crate::specs::{self, Half, Reception, RtpOptions, Session, Spec};
+use crate::{ipv4, refused};
 
-/// Whom an end talks to, and when. Times are of CLOCK_MONOTONIC; epoch_ns: Unix time of its instant 0. name and seed: of its streams of
-/// randomness. base_group: of a flow in layers. wake_fd: a file that interrupts run_until when it can be read. film_fd: a SOCK_SEQPACKET socket to
-/// the program that encodes or shows the flow's film. marks_ns: instants at which its sums are recorded exactly.
-#[pyclass(frozen)]
-#[derive(Clone)]
-pub(crate) struct Place {
+/// A `specs::Place` whose addresses were read.
+struct Place {
     local: Ipv4Addr,
     peer: Ipv4Addr,
-    port: u16,
-    start_ns: u64,
-    stop_ns: u64,
-    epoch_ns: u64,
-    name: String,
-    seed: u64,
     base_group: Option<u32>,
-    wake_fd: Option<i32>,
-    film_fd: Option<i32>,
-    arrivals: Option<Vec<Arrival>>,
-    marks: Vec<u64>,
+    given: specs::Place,
 }
 
-/// `(time_ns, rtcp, group, payload)`.
-type RecordedArrival = (u64, bool, Option<u32>, Vec<u8>);
-
-#[pymethods]
 impl Place {
-    /// arrivals: `[(time_ns, rtcp, group, payload)]`, what comes to the end: a recorded trace takes the place of sockets and clock. Raises
-    /// ValueError.
-    #[new]
-    #[pyo3(signature = (local, peer, port, *, start_ns, stop_ns, epoch_ns, name, seed, base_group=None, wake_fd=None, film_fd=None, arrivals=None, marks_ns=Vec::new()))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        local: &str,
-        peer: &str,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        epoch_ns: u64,
-        name: String,
-        seed: u64,
-        base_group: Option<&str>,
-        wake_fd: Option<i32>,
-        film_fd: Option<i32>,
-        arrivals: Option<Vec<RecordedArrival>>,
-        marks_ns: Vec<u64>,
-    ) -> PyResult<Place> {
-        let (local, peer) = (ipv4(local)?.into(), ipv4(peer)?.into());
-        let base_group = base_group.map(ipv4).transpose()?;
-        let arrival = |(at, rtcp, group, payload)| Arrival { at, rtcp, group, ecn: 0, payload };
-        let arrivals = arrivals.map(|arrivals| arrivals.into_iter().map(arrival).collect());
-        Ok(Place { local, peer, port, start_ns, stop_ns, epoch_ns, name, seed, base_group, wake_fd, film_fd, arrivals, marks: marks_ns })
+    /// Raises ValueError.
+    fn of(given: Spec<specs::Place>) -> PyResult<Place> {
+        let given = given.0;
+        let (local, peer) = (ipv4(&given.local)?.into(), ipv4(&given.peer)?.into());
+        Ok(Place { local, peer, base_group: given.base_group.as_deref().map(ipv4).transpose()?, given })
     }
-}
 
-impl Place {
+    /// Of an end that talks to `peer`.
     fn life(&self, peer: u32) -> Life {
-        Life { peer, start: self.start_ns, stop: self.stop_ns }
+        Life { peer, start: self.given.start_ns, stop: self.given.stop_ns }
     }
 
-    fn open(&self, sends: bool, end: impl End + 'static) -> PyResult<HostEnd> {
+    fn source(&self) -> Stream {
+        Stream::new(self.given.seed, &format!("flow {} source", self.given.name))
+    }
+
+    fn open(self, sends: bool, end: impl End + 'static) -> PyResult<HostEnd> {
         let role = match (sends, self.base_group) {
             (true, None) => Role::Sender,
             (false, None) => Role::Receiver,
             (true, Some(_)) => Role::LayeredSender,
             (false, Some(_)) => Role::LayeredReceiver,
         };
-        let &Place { local, peer, port, wake_fd, film_fd, .. } = self;
-        let marks = self.marks.clone();
-        let driver = match self.arrivals.clone() {
+        let Place { local, peer, given: specs::Place { port, wake_fd: wake, film_fd: film, epoch_ns, marks_ns, arrivals, .. }, .. } = self;
+        let driver = match arrivals {
             None => {
-                let sockets = Sockets::open(Addresses { role, local, peer, port, wake: wake_fd, film: film_fd }).map_err(unopened)?;
-                Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, self.epoch_ns, marks)))
+                let sockets = Sockets::open(Addresses { role, local, peer, port, wake, film }).map_err(unopened)?;
+                Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, epoch_ns, marks_ns)))
             }
-            Some(arrivals) => Driving::Trace(Box::new(Driver::new(Box::new(end), Trace::new(arrivals), self.epoch_ns, marks))),
+            Some(arrivals) => {
+                let arrival = |(at, rtcp, group, payload)| Arrival { at, rtcp, group, ecn: 0, payload };
+                let trace = Trace::new(arrivals.into_iter().map(arrival).collect());
+                Driving::Trace(Box::new(Driver::new(Box::new(end), trace, epoch_ns, marks_ns)))
+            }
         };
         Ok(HostEnd { driver })
     }
@@ -136,95 +106,70 @@ type Sent<'py> = Vec<(u64, u32, bool, Bound<'py, PyBytes>)>;
 
 #[pymethods]
 impl HostEnd {
-    /// The sending end of a rate-adaptive flow: `algorithm` is the sending half (`fairlane.hosts.algorithms.base`), rng what its handlers are given.
-    /// The rest as of Network.add_rtp_flow.
+    /// The sending end of a rate-adaptive flow.
     #[staticmethod]
-    #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, packet_bytes, session_bandwidth_bps, pacing_jitter=0.0, exact_loss=false,
-                        report_interval_ns=None, application=None, buffer_packets=100, circuit_breaker=None))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (place, half, session, options=None))]
     fn sender(
         py: Python<'_>,
-        place: &Place,
-        algorithm: Py<PyAny>,
-        rng: Py<PyAny>,
-        ssrc: u32,
-        cname: String,
-        packet_bytes: u32,
-        session_bandwidth_bps: f64,
-        pacing_jitter: f64,
-        exact_loss: bool,
-        report_interval_ns: Option<u64>,
-        application: Option<&Application>,
-        buffer_packets: u32,
-        circuit_breaker: Option<Breaker>,
+        place: Spec<specs::Place>,
+        half: Spec<Half>,
+        session: Spec<Session>,
+        options: Option<Spec<RtpOptions>>,
     ) -> PyResult<HostEnd> {
-        check_session(packet_bytes, application.is_some(), session_bandwidth_bps, pacing_jitter, None).map_err(refused)?;
-        let backlog = application.map(|application| {
-            let application = fairlane_endpoint::Application { produces: application.produces(), buffer_packets };
-            Backlog::new(application, packet_bytes, place.start_ns, place.source()).map_err(refused)
-        });
+        let (place, half, session) = (Place::of(place)?, half.0, session.0);
+        let options = options.map(|options| options.0).unwrap_or_default();
+        let Session { packet_bytes, session_bandwidth_bps, pacing_jitter, phase, exact_loss, .. } = session;
+        let application = options.application();
+        check_session(packet_bytes, application.is_some(), session_bandwidth_bps, pacing_jitter, phase).map_err(refused)?;
+        let backlog = application
+            .map(|application| Backlog::new(application, packet_bytes, place.given.start_ns, place.source()).map_err(refused))
+            .transpose()?;
+        let algorithm = half.python(py)?;
         let spec = SenderSpec {
-            name: place.name.clone(),
+            name: place.given.name.clone(),
             packet_bytes,
             session_bandwidth_bps,
             pacing_jitter,
-            phase: None,
+            phase,
             exact_loss,
-            ssrc,
-            cname: cname.into_bytes(),
+            ssrc: half.ssrc,
+            cname: half.cname.into_bytes(),
             layered: place.base_group.is_some(),
-            circuit_breaker: circuit_breaker.map(breaker),
-            report_interval: report_interval_ns,
+            circuit_breaker: options.circuit_breaker(),
+            report_interval: options.report_interval_ns,
         };
-        let half = Box::new(PythonHalf::new(py, algorithm, rng)?);
-        let life = place.life(place.base_group.unwrap_or(place.peer.into()));
-        place.open(true, RtpSender::new(life, spec, half, backlog.transpose()?, place.seed))
+        let end = RtpSender::new(place.life(place.base_group.unwrap_or(place.peer.into())), spec, algorithm, backlog, place.given.seed);
+        place.open(true, end)
     }
 
-    /// The receiving end. acks: whether the sender wants an acknowledgement for each packet. media: whether the sender has an application. film: whether
-    /// that is a film. report_interval_ns: as of the sender. rtcp: it runs for the sender's circuit breakers. stream: names its randomness.
+    /// The receiving end.
     #[staticmethod]
-    #[pyo3(signature = (place, algorithm, rng, *, ssrc, cname, session_bandwidth_bps, acks=false, report_interval_ns=None, media=false, film=false,
-                        delay_threshold_ns=75_000_000, rtcp=false, stream=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn receiver(
-        py: Python<'_>,
-        place: &Place,
-        algorithm: Py<PyAny>,
-        rng: Py<PyAny>,
-        ssrc: u32,
-        cname: String,
-        session_bandwidth_bps: f64,
-        acks: bool,
-        report_interval_ns: Option<u64>,
-        media: bool,
-        film: bool,
-        delay_threshold_ns: u64,
-        rtcp: bool,
-        stream: Option<String>,
-    ) -> PyResult<HostEnd> {
+    fn receiver(py: Python<'_>, place: Spec<specs::Place>, half: Spec<Half>, reception: Spec<Reception>) -> PyResult<HostEnd> {
+        let (place, half, reception) = (Place::of(place)?, half.0, reception.0);
+        let algorithm = half.python(py)?;
         let spec = ReceiverSpec {
-            name: place.name.clone(),
-            stream: stream.unwrap_or_else(|| format!("flow {} receiver", place.name)),
-            session_bandwidth_bps,
-            ssrc,
-            cname: cname.into_bytes(),
-            acks,
-            report_interval: report_interval_ns,
-            media,
-            film,
-            delay_threshold: delay_threshold_ns,
+            name: place.given.name.clone(),
+            stream: reception.stream.unwrap_or_else(|| format!("flow {} receiver", place.given.name)),
+            session_bandwidth_bps: reception.session_bandwidth_bps,
+            ssrc: half.ssrc,
+            cname: half.cname.into_bytes(),
+            acks: reception.acks,
+            report_interval: reception.report_interval_ns,
+            media: reception.media,
+            film: reception.film,
+            delay_threshold: reception.delay_threshold_ns,
             base_group: place.base_group,
-            rtcp,
+            rtcp: reception.rtcp,
         };
-        let half = Box::new(PythonHalf::new(py, algorithm, rng)?);
-        place.open(false, RtpReceiver::new(place.life(place.peer.into()), spec, half, place.seed))
+        let end = RtpReceiver::new(place.life(place.peer.into()), spec, algorithm, place.given.seed);
+        place.open(false, end)
     }
 
     /// The sending end of a flow without feedback: what the application produces leaves at once.
     #[staticmethod]
     #[pyo3(signature = (place, application, *, packet_bytes))]
-    fn source(place: &Place, application: &Application, packet_bytes: u32) -> PyResult<HostEnd> {
+    fn source(place: Spec<specs::Place>, application: &Application, packet_bytes: u32) -> PyResult<HostEnd> {
+        let place = Place::of(place)?;
         let spec = RawSpec { traffic: application.traffic()?, packet_bytes };
         let sender = RawSender::new(place.life(place.peer.into()), spec, place.source()).map_err(refused)?;
         place.open(true, sender)
@@ -232,8 +177,10 @@ impl HostEnd {
 
     /// The receiving end of a flow without feedback.
     #[staticmethod]
-    fn sink(place: &Place) -> PyResult<HostEnd> {
-        place.open(false, RawReceiver::new(place.life(place.peer.into())))
+    fn sink(place: Spec<specs::Place>) -> PyResult<HostEnd> {
+        let place = Place::of(place)?;
+        let end = RawReceiver::new(place.life(place.peer.into()));
+        place.open(false, end)
     }
 
     /// Runs up to an instant, until wake_fd can be read, or a signal comes; false: the end has nothing left to do. Python runs for what
@@ -268,11 +215,5 @@ impl HostEnd {
         let Driving::Trace(driver) = &self.driver else { return Default::default() };
         let wire = driver.wire();
         (wire.sent.iter().map(|(at, to, rtcp, payload)| (*at, *to, *rtcp, PyBytes::new(py, payload))).collect(), wire.memberships.clone())
-    }
-}
-
-impl Place {
-    fn source(&self) -> Stream {
-        Stream::new(self.seed, &format!("flow {} source", self.name))
     }
 }

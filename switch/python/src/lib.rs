@@ -5,35 +5,33 @@
 //! ends the run and comes out of `run_until`.
 
 mod algorithm;
+mod application;
 mod control;
 #[cfg(target_os = "linux")]
 mod host;
 mod records;
+mod specs;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairlane_device::rows::{self, Further, PortRows};
-use fairlane_device::{pipeline::Program, DeviceConfig, Scheduler};
+use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
-use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
-use fairlane_endpoint::{Film, RawSpec, RawTraffic};
+use fairlane_endpoint::RawSpec;
 use fairlane_memory as _;
-use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::record::{PortSample, QueueSample};
-use fairlane_virtual::{
-    Change, ChannelConfig, FlowKind, FlowSpec, HostAddress, Jitter, LayeredSpec, LinkEnd, LossModel, Options, RtpSpec, RunError, TcpSpec,
-    Trace, TraceError,
-};
+use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use algorithm::PythonHalf;
+use application::Application;
 use records::Log;
+use specs::{FlowPath, GroupPath, Half, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
 
 fn refused(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -58,167 +56,6 @@ fn ipv4(text: &str) -> PyResult<u32> {
 fn mac(text: &str) -> PyResult<[u8; 6]> {
     let bytes: Vec<u8> = text.split(':').map_while(|part| u8::from_str_radix(part, 16).ok()).collect();
     bytes.try_into().map_err(|_| refused(format!("{text:?} is no Ethernet address such as 02:00:00:00:00:01")))
-}
-
-/// One direction of a link.
-#[pyclass(frozen)]
-#[derive(Clone)]
-struct Link(ChannelConfig);
-
-#[pymethods]
-impl Link {
-    /// rate_bps: None transmits in no time. loss: a probability, or (good_to_bad, bad_to_good, loss_good, loss_bad). jitter_ns: uniform up to it; jitter_std_ns:
-    /// instead, Gaussian. time_shift_ns, weight: of the scheduler of a switch's port with several queues, one of them; None for both: strict priority.
-    #[new]
-    #[pyo3(signature = (*, rate_bps=None, delay_ns=0, queue_packets=1000, loss=None, jitter_ns=0, jitter_std_ns=0, overhead_bytes=0, time_shift_ns=None, weight=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        rate_bps: Option<u64>,
-        delay_ns: u64,
-        queue_packets: u32,
-        loss: Option<Bound<'_, PyAny>>,
-        jitter_ns: u64,
-        jitter_std_ns: u64,
-        overhead_bytes: i32,
-        time_shift_ns: Option<u64>,
-        weight: Option<NonZeroU32>,
-    ) -> PyResult<Link> {
-        let loss = loss_model(loss)?;
-        let scheduler = match (weight, time_shift_ns) {
-            (Some(_), Some(_)) => return Err(refused("time_shift_ns and weight: a port has one scheduler")),
-            (Some(weight), None) => Scheduler::Weighted(weight),
-            (None, shift) => shift.map_or(Scheduler::Strict, Scheduler::TimeShifted),
-        };
-        Ok(Link(ChannelConfig {
-            rate_bps,
-            delay_ns,
-            queue_packets,
-            loss,
-            jitter: Jitter::of(jitter_ns, jitter_std_ns),
-            overhead_bytes,
-            scheduler,
-        }))
-    }
-}
-
-/// A probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
-fn loss_model(given: Option<Bound<'_, PyAny>>) -> PyResult<Option<LossModel>> {
-    let Some(given) = given else { return Ok(None) };
-    if let Ok(p) = given.extract::<f64>() {
-        return Ok(Some(LossModel::Bernoulli { p }));
-    }
-    let (good_to_bad, bad_to_good, loss_good, loss_bad) = given.extract()?;
-    Ok(Some(LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }))
-}
-
-/// One receiver of a layered flow: the receiving half of an algorithm on a host, and what its handlers draw from. It takes part
-/// from start_ns to stop_ns; None: from a little before the sender starts to a little after it stops.
-#[pyclass(frozen)]
-struct LayeredReceiver {
-    host: String,
-    algorithm: Py<PyAny>,
-    rng: Py<PyAny>,
-    ssrc: u32,
-    cname: String,
-    start_ns: Option<u64>,
-    stop_ns: Option<u64>,
-}
-
-#[pymethods]
-impl LayeredReceiver {
-    #[new]
-    #[pyo3(signature = (host, algorithm, rng, *, ssrc, cname, start_ns=None, stop_ns=None))]
-    fn new(
-        host: String,
-        algorithm: Py<PyAny>,
-        rng: Py<PyAny>,
-        ssrc: u32,
-        cname: String,
-        start_ns: Option<u64>,
-        stop_ns: Option<u64>,
-    ) -> LayeredReceiver {
-        LayeredReceiver { host, algorithm, rng, ssrc, cname, start_ns, stop_ns }
-    }
-}
-
-/// What stands above a rate-adaptive flow and limits it; made by one of the static methods.
-#[pyclass(frozen)]
-#[derive(Clone)]
-struct Application(Produces);
-
-#[derive(Clone)]
-enum Produces {
-    ConstantBitRate(u64),
-    OnOff(u64, Period, Period),
-    Mpeg4(Box<Mpeg4Parameters>, f64),
-    ModelledFilm(Film),
-    Film(Film),
-}
-
-#[pymethods]
-impl Application {
-    /// Datagrams of the flow's size at a constant bit rate, headers counted.
-    #[staticmethod]
-    fn cbr(rate_bps: u64) -> Application {
-        Application(Produces::ConstantBitRate(rate_bps))
-    }
-
-    /// Datagrams of the flow's size at a constant rate while on. on, off: a mean in seconds for exponential periods, or (mean, shape) for
-    /// Pareto's.
-    #[staticmethod]
-    fn on_off(rate_bps: u64, on: Bound<'_, PyAny>, off: Bound<'_, PyAny>) -> PyResult<Application> {
-        Ok(Application(Produces::OnOff(rate_bps, period(&on)?, period(&off)?)))
-    }
-
-    /// MPEG-4 video frames (`switch/sources/data/mpeg4.toml`, or `parameters` of that form). Raises ValueError.
-    #[staticmethod]
-    #[pyo3(signature = (rate_scale=1.0, parameters=None))]
-    fn mpeg4(rate_scale: f64, parameters: Option<&str>) -> PyResult<Application> {
-        Ok(Application(Produces::Mpeg4(Box::new(mpeg4_parameters(parameters)?), rate_scale)))
-    }
-
-    /// A film that is encoded at the rate that the flow has: by the model of [RFC 8593 sec 5], or with `outside` by the program at the other end
-    /// of Place's film_fd. key_interval_frames: None, no key frames but the model's bursts. most_waiting_ns: a picture is left out while more waits in the sender than its rate carries in so long. Raises ValueError.
-    #[staticmethod]
-    #[pyo3(signature = (frames_per_second, key_interval_frames, min_rate_bps, max_rate_bps, most_waiting_ns, *, outside=false))]
-    fn film(
-        frames_per_second: f64,
-        key_interval_frames: Option<u64>,
-        min_rate_bps: f64,
-        max_rate_bps: f64,
-        most_waiting_ns: u64,
-        outside: bool,
-    ) -> PyResult<Application> {
-        let film = Film { frames_per_second, key_interval_frames, min_rate_bps, max_rate_bps, most_waiting: most_waiting_ns };
-        film.check().map_err(refused)?;
-        Ok(Application(if outside { Produces::Film(film) } else { Produces::ModelledFilm(film) }))
-    }
-}
-
-impl Application {
-    /// What it produces by itself, whatever rate a flow has. Raises ValueError for a film.
-    fn traffic(&self) -> PyResult<RawTraffic> {
-        match self.produces() {
-            fairlane_endpoint::Produces::Traffic(traffic) => Ok(traffic),
-            _ => Err(refused("a film follows the rate of an algorithm, and this flow has none")),
-        }
-    }
-
-    fn produces(&self) -> fairlane_endpoint::Produces {
-        use fairlane_endpoint::Produces as Of;
-        Of::Traffic(match &self.0 {
-            Produces::ConstantBitRate(rate_bps) => RawTraffic::ConstantBitRate { rate_bps: *rate_bps },
-            Produces::OnOff(rate_bps, on, off) => RawTraffic::OnOff { rate_bps: *rate_bps, on: *on, off: *off },
-            Produces::Mpeg4(parameters, rate_scale) => RawTraffic::Mpeg4 { parameters: parameters.clone(), rate_scale: *rate_scale },
-            Produces::ModelledFilm(film) => return Of::ModelledFilm(*film),
-            Produces::Film(film) => return Of::Film(*film),
-        })
-    }
-}
-
-/// The parameters that come with the sources, or a text of their form.
-fn mpeg4_parameters(text: Option<&str>) -> PyResult<Mpeg4Parameters> {
-    text.map_or_else(Mpeg4Parameters::standard, |text| Mpeg4Parameters::parse("parameters", text)).map_err(refused)
 }
 
 /// A network; see the module. Times are integer nanoseconds from the run's beginning.
@@ -265,9 +102,10 @@ impl Network {
 
     /// Links two nodes; `back` is `there` when left out. Raises ValueError.
     #[pyo3(signature = (a, a_port, b, b_port, there, back=None))]
-    fn connect(&mut self, a: &str, a_port: u32, b: &str, b_port: u32, there: &Link, back: Option<&Link>) -> PyResult<()> {
-        let back = back.unwrap_or(there);
-        self.inner.connect(&LinkEnd::new(a, a_port), &LinkEnd::new(b, b_port), &there.0, &back.0).map_err(refused)
+    fn connect(&mut self, a: &str, a_port: u32, b: &str, b_port: u32, there: Spec<Link>, back: Option<Spec<Link>>) -> PyResult<()> {
+        let there = there.0.channel()?;
+        let back = back.map_or_else(|| Ok(there.clone()), |back| back.0.channel())?;
+        self.inner.connect(&LinkEnd::new(a, a_port), &LinkEnd::new(b, b_port), &there, &back).map_err(refused)
     }
 
     /// Loads a program into a switch before the run, without control plane. Raises ValueError, KeyError.
@@ -278,169 +116,84 @@ impl Network {
         device.load(now, program).map_err(refused)
     }
 
-    /// Adds a rate-adaptive flow over RTP. `sender` and `receiver` are the two halves of an algorithm
-    /// (`fairlane.hosts.algorithms.base`), the rngs what their handlers are given. application: None always has more to send; else at most
-    /// buffer_packets of what it produces wait, and the sender's records have kind "application". A packet that comes
-    /// delay_threshold_ns after the one before, or after its production, is counted in the receiver's. report_interval_ns: packets are
-    /// acknowledged in reports, so often (RFC 8888); None: each on its own. circuit_breaker: `fairlane.hosts.circuit_breaker`; None: off.
-    /// Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, sender, sender_rng, receiver, receiver_rng, *,
-                        packet_bytes, session_bandwidth_bps, sender_ssrc, receiver_ssrc, sender_cname, receiver_cname,
-                        pacing_jitter=0.0, phase=None, exact_loss=false, report_interval_ns=None, application=None, buffer_packets=100,
-                        delay_threshold_ns=75_000_000, circuit_breaker=None))]
-    #[allow(clippy::too_many_arguments)]
+    /// Adds a rate-adaptive flow over RTP. An application that limits it gives the sender's records the kind "application". Raises ValueError.
+    #[pyo3(signature = (path, sender, receiver, session, options=None))]
     fn add_rtp_flow(
         &mut self,
         py: Python<'_>,
-        name: String,
-        sender_host: String,
-        receiver_host: String,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        sender: Py<PyAny>,
-        sender_rng: Py<PyAny>,
-        receiver: Py<PyAny>,
-        receiver_rng: Py<PyAny>,
-        packet_bytes: u32,
-        session_bandwidth_bps: f64,
-        sender_ssrc: u32,
-        receiver_ssrc: u32,
-        sender_cname: String,
-        receiver_cname: String,
-        pacing_jitter: f64,
-        phase: Option<f64>,
-        exact_loss: bool,
-        report_interval_ns: Option<u64>,
-        application: Option<&Application>,
-        buffer_packets: u32,
-        delay_threshold_ns: u64,
-        circuit_breaker: Option<algorithm::Breaker>,
+        path: Spec<FlowPath>,
+        sender: Spec<Half>,
+        receiver: Spec<Half>,
+        session: Spec<Session>,
+        options: Option<Spec<RtpOptions>>,
     ) -> PyResult<()> {
-        let application =
-            application.map(|application| fairlane_endpoint::Application { produces: application.produces(), buffer_packets });
+        let options = options.map(|options| options.0).unwrap_or_default();
+        let (sender, receiver, session) = (sender.0, receiver.0, session.0);
         let spec = RtpSpec {
-            application,
-            delay_threshold: delay_threshold_ns,
-            circuit_breaker: circuit_breaker.map(algorithm::breaker),
-            sender: Box::new(PythonHalf::new(py, sender, sender_rng)?),
-            receiver: Box::new(PythonHalf::new(py, receiver, receiver_rng)?),
-            packet_bytes,
-            session_bandwidth_bps,
-            pacing_jitter,
-            phase,
-            exact_loss,
-            report_interval: report_interval_ns,
-            sender_ssrc,
-            receiver_ssrc,
-            sender_cname,
-            receiver_cname,
+            application: options.application(),
+            delay_threshold: session.delay_threshold_ns,
+            circuit_breaker: options.circuit_breaker(),
+            sender: sender.python(py)?,
+            receiver: receiver.python(py)?,
+            packet_bytes: session.packet_bytes,
+            session_bandwidth_bps: session.session_bandwidth_bps,
+            pacing_jitter: session.pacing_jitter,
+            phase: session.phase,
+            exact_loss: session.exact_loss,
+            report_interval: options.report_interval_ns,
+            sender_ssrc: sender.ssrc,
+            receiver_ssrc: receiver.ssrc,
+            sender_cname: sender.cname,
+            receiver_cname: receiver.cname,
         };
-        let kind = FlowKind::Rtp(spec);
-        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
-        self.inner.add_flow(flow).map_err(refused)
+        self.inner.add_flow(path.0.flow(FlowKind::Rtp(spec))).map_err(refused)
     }
 
     /// Adds a rate-adaptive flow in layers, from one host to several (`fairlane.hosts.algorithms.base`: SetLayers, JoinLayers). Layer k is an
-    /// RTP stream of SSRC sender_ssrc + k to its group; control packets go to base_group ("239.1.0.1"), of which every receiver is
+    /// RTP stream of the sender's SSRC + k to its group; control packets go to the base group, of which every receiver is
     /// a member from its start and which is the first of every SetLayers. Receivers report to the sender's address; their hosts
     /// say joins and leaves in IGMPv2 (RFC 2236). Raises ValueError.
-    #[pyo3(signature = (name, sender_host, port, start_ns, stop_ns, sender, sender_rng, receivers, *, base_group, packet_bytes,
-                        session_bandwidth_bps, sender_ssrc, sender_cname, pacing_jitter=0.0, phase=None, exact_loss=false,
-                        delay_threshold_ns=75_000_000))]
-    #[allow(clippy::too_many_arguments)]
     fn add_layered_flow(
         &mut self,
         py: Python<'_>,
-        name: String,
-        sender_host: String,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        sender: Py<PyAny>,
-        sender_rng: Py<PyAny>,
-        receivers: Vec<Bound<'_, LayeredReceiver>>,
-        base_group: &str,
-        packet_bytes: u32,
-        session_bandwidth_bps: f64,
-        sender_ssrc: u32,
-        sender_cname: String,
-        pacing_jitter: f64,
-        phase: Option<f64>,
-        exact_loss: bool,
-        delay_threshold_ns: u64,
+        path: Spec<GroupPath>,
+        sender: Spec<Half>,
+        receivers: Vec<Spec<LayeredReceiver>>,
+        session: Spec<Session>,
     ) -> PyResult<()> {
-        let receiver = |given: &Bound<'_, LayeredReceiver>| {
-            let given = given.get();
-            let half = PythonHalf::new(py, given.algorithm.clone_ref(py), given.rng.clone_ref(py))?;
-            let (host, ssrc, cname) = (given.host.clone(), given.ssrc, given.cname.clone());
-            let (start, stop) = (given.start_ns, given.stop_ns);
-            Ok(fairlane_virtual::LayeredReceiver { host, algorithm: Box::new(half), ssrc, cname, start, stop })
-        };
+        let (path, sender, session) = (path.0, sender.0, session.0);
         let spec = LayeredSpec {
-            name,
-            sender: sender_host,
-            algorithm: Box::new(PythonHalf::new(py, sender, sender_rng)?),
-            receivers: receivers.iter().map(receiver).collect::<PyResult<_>>()?,
-            base_group: ipv4(base_group)?,
-            port,
-            start: start_ns,
-            stop: stop_ns,
-            packet_bytes,
-            session_bandwidth_bps,
-            pacing_jitter,
-            phase,
-            exact_loss,
-            delay_threshold: delay_threshold_ns,
-            sender_ssrc,
-            sender_cname,
+            name: path.name,
+            sender: path.sender_host,
+            algorithm: sender.python(py)?,
+            receivers: receivers.into_iter().map(|receiver| receiver.0.member(py)).collect::<PyResult<_>>()?,
+            base_group: ipv4(&path.base_group)?,
+            port: path.port,
+            start: path.start_ns,
+            stop: path.stop_ns,
+            packet_bytes: session.packet_bytes,
+            session_bandwidth_bps: session.session_bandwidth_bps,
+            pacing_jitter: session.pacing_jitter,
+            phase: session.phase,
+            exact_loss: session.exact_loss,
+            delay_threshold: session.delay_threshold_ns,
+            sender_ssrc: sender.ssrc,
+            sender_cname: sender.cname,
         };
         self.inner.add_layered_flow(spec).map_err(refused)
     }
 
-    /// Adds a bulk TCP flow. `options` are the fields of `fairlane_tcp::Config` that differ from the flavour's defaults: an
-    /// unknown one is refused by name. `bytes`: None sends for ever. `sending_jitter_ns`: what TCP sends leaves its host up to so much
-    /// later. Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, *, flavour, packet_bytes, bytes=None, options=None, sending_jitter_ns=0))]
-    #[allow(clippy::too_many_arguments)]
-    fn add_tcp_flow(
-        &mut self,
-        name: String,
-        sender_host: String,
-        receiver_host: String,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        flavour: &str,
-        packet_bytes: u32,
-        bytes: Option<u64>,
-        options: Option<Bound<'_, PyDict>>,
-        sending_jitter_ns: u64,
-    ) -> PyResult<()> {
-        let config = tcp_config(flavour, packet_bytes, options)?;
-        let kind = FlowKind::Tcp(TcpSpec { config, source: bytes.map_or(Ftp::Persistent, Ftp::Bytes), sending_jitter: sending_jitter_ns });
-        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
-        self.inner.add_flow(flow).map_err(refused)
+    /// Adds a bulk TCP flow. Raises ValueError.
+    fn add_tcp_flow(&mut self, path: Spec<FlowPath>, tcp: Spec<Tcp<'_>>) -> PyResult<()> {
+        self.inner.add_flow(path.0.flow(tcp.0.kind()?)).map_err(refused)
     }
 
     /// Adds a flow of datagrams without feedback: what the application produces leaves at once, in datagrams of at most packet_bytes.
     /// Raises ValueError.
-    #[pyo3(signature = (name, sender_host, receiver_host, port, start_ns, stop_ns, application, *, packet_bytes))]
-    #[allow(clippy::too_many_arguments)]
-    fn add_source_flow(
-        &mut self,
-        name: String,
-        sender_host: String,
-        receiver_host: String,
-        port: u16,
-        start_ns: u64,
-        stop_ns: u64,
-        application: &Application,
-        packet_bytes: u32,
-    ) -> PyResult<()> {
+    #[pyo3(signature = (path, application, *, packet_bytes))]
+    fn add_source_flow(&mut self, path: Spec<FlowPath>, application: &Application, packet_bytes: u32) -> PyResult<()> {
         let kind = FlowKind::Raw(RawSpec { traffic: application.traffic()?, packet_bytes });
-        let flow = FlowSpec { name, sender: sender_host, receiver: receiver_host, port, start: start_ns, stop: stop_ns, kind };
-        self.inner.add_flow(flow).map_err(refused)
+        self.inner.add_flow(path.0.flow(kind)).map_err(refused)
     }
 
     /// Lets a flow stop at another instant than planned, which may be now. Raises ValueError.
@@ -459,8 +212,8 @@ impl Network {
     }
 
     /// Plans another loss of one direction of a link (as of Link; None: no loss), for frames sent from then on. Raises ValueError.
-    fn schedule_loss(&mut self, at_ns: u64, node: &str, port: u32, loss: Option<Bound<'_, PyAny>>) -> PyResult<()> {
-        let loss = loss_model(loss)?;
+    fn schedule_loss(&mut self, at_ns: u64, node: &str, port: u32, loss: Option<Loss>) -> PyResult<()> {
+        let loss = loss.map(Loss::model);
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 
@@ -621,55 +374,6 @@ impl Network {
     }
 }
 
-/// Seconds of a mean, or (mean, shape) of Pareto's distribution.
-fn period(given: &Bound<'_, PyAny>) -> PyResult<Period> {
-    if let Ok(mean_s) = given.extract() {
-        return Ok(Period::Exponential { mean_s });
-    }
-    let (mean_s, shape) = given.extract()?;
-    Ok(Period::Pareto { mean_s, shape })
-}
-
-fn tcp_config(flavour: &str, packet_bytes: u32, options: Option<Bound<'_, PyDict>>) -> PyResult<Config> {
-    if !(80..=1500).contains(&packet_bytes) {
-        return Err(refused(format!("packet_bytes: 80 to 1500, IP header included, got {packet_bytes}")));
-    }
-    let mut config = Config { flavour: flavour.parse().map_err(refused)?, mss: packet_bytes - 40, ..Config::default() };
-    for (key, value) in options.iter().flat_map(|options| options.iter()) {
-        let key: String = key.extract()?;
-        match key.as_str() {
-            "initial_window_segments" => config.initial_window_segments = value.extract()?,
-            "initial_ssthresh" => config.initial_ssthresh = value.extract()?,
-            "max_window" => config.max_window = value.extract()?,
-            "initial_rto_ns" => config.initial_rto = value.extract()?,
-            "min_rto_ns" => config.min_rto = value.extract()?,
-            "max_rto_ns" => config.max_rto = value.extract()?,
-            "timer_granularity_ns" => config.timer_granularity = value.extract()?,
-            "delayed_ack" => config.delayed_ack = value.extract()?,
-            "delayed_ack_timeout_ns" => config.delayed_ack_timeout = value.extract()?,
-            "limited_transmit" => config.limited_transmit = value.extract()?,
-            "timestamps" => config.timestamps = value.extract()?,
-            "ecn" => config.ecn = value.extract()?,
-            "abe" => config.abe = value.extract()?,
-            "handshake" => config.handshake = value.extract()?,
-            "reduction_base" => config.reduction_base = value.extract::<String>()?.parse().map_err(refused)?,
-            "byte_counting" => config.byte_counting = value.extract()?,
-            "reno_friendliness" => config.reno_friendliness = value.extract::<String>()?.parse().map_err(refused)?,
-            "sack_recovery" => config.sack_recovery = value.extract::<String>()?.parse().map_err(refused)?,
-            "loss_detection" => config.loss_detection = value.extract::<String>()?.parse().map_err(refused)?,
-            "rtt_estimator" => config.rtt_estimator = value.extract::<String>()?.parse().map_err(refused)?,
-            "avoid_multiple_fast_retransmits" => config.avoid_multiple_fast_retransmits = value.extract()?,
-            "hold_ssthresh" => config.hold_ssthresh = value.extract()?,
-            _ => return Err(refused(format!("TCP has no option {key:?}"))),
-        }
-    }
-    if config.timestamps {
-        // They are part of the datagram ([RFC 7323 sec A]: 12 bytes with padding).
-        config.mss -= 12;
-    }
-    Ok(config)
-}
-
 /// A P4_16 program as BMv2 JSON and P4Info in text, None where it has errors; and the compiler's messages.
 #[pyfunction]
 #[pyo3(signature = (program, *, include=Vec::new(), define=Vec::new()))]
@@ -702,18 +406,13 @@ fn fuzz(target: &str, data: &[u8]) -> PyResult<()> {
 #[pyo3(name = "native")]
 fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
-    module.add_class::<Link>()?;
     module.add_class::<Application>()?;
     #[cfg(target_os = "linux")]
-    {
-        module.add_class::<host::HostEnd>()?;
-        module.add_class::<host::Place>()?;
-    }
+    module.add_class::<host::HostEnd>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(packet_test, module)?)?;
     #[cfg(feature = "fuzz")]
     module.add_function(wrap_pyfunction!(fuzz, module)?)?;
-    module.add_class::<LayeredReceiver>()?;
     module.add_class::<Log>()?;
     wire::add(module)?;
     control::add(module)?;

@@ -1,7 +1,7 @@
 //! The codecs of the ends of flows, for tests and tools: fields of `hosts/wire/formats.toml` by name. What is no packet parses as None.
 
 use fairlane_endpoint::wire::ccfb::{CongestionFeedback, Metric, Offset, StreamReport};
-use fairlane_endpoint::wire::rtcp::{Alsf, Compound, LayerEntry, ReportBlock, SenderInfo};
+use fairlane_endpoint::wire::rtcp::{Alsf, Compound, ReportBlock};
 use fairlane_endpoint::wire::rtp::RtpHeader;
 use fairlane_endpoint::wire::{ntp, stamp::Stamp};
 use fairlane_endpoint::{AckPacket, ReportPacket};
@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::records::dict;
+use crate::specs::{self, Report, Spec};
 
 type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
 
@@ -37,34 +38,21 @@ fn parse_ack<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
     AckPacket::parse(payload).map(fields).transpose()
 }
 
-/// header: what packets' own headers bring back.
 #[pyfunction]
-#[pyo3(signature = (*, highest_sequence, echo_ns, delay_us, receive_rate_bps, loss_event_rate, expected_packets, lost_packets, reporter, header=None))]
-#[allow(clippy::too_many_arguments)]
-fn emit_report<'py>(
-    py: Python<'py>,
-    highest_sequence: u64,
-    echo_ns: u64,
-    delay_us: u32,
-    receive_rate_bps: u64,
-    loss_event_rate: Option<u32>,
-    expected_packets: u32,
-    lost_packets: u32,
-    reporter: u32,
-    header: Option<&[u8]>,
-) -> Bound<'py, PyBytes> {
-    let report = ReportPacket {
-        highest_sequence,
-        echoed: echo_ns,
-        held_us: delay_us,
-        receive_rate_bps,
-        loss_event_ppb: loss_event_rate,
-        expected: expected_packets,
-        lost: lost_packets,
-        reporter,
-        header: header.unwrap_or_default(),
+fn emit_report<'py>(py: Python<'py>, report: Spec<Report>) -> Bound<'py, PyBytes> {
+    let report = report.0;
+    let packet = ReportPacket {
+        highest_sequence: report.highest_sequence,
+        echoed: report.echo_ns,
+        held_us: report.delay_us,
+        receive_rate_bps: report.receive_rate_bps,
+        loss_event_ppb: report.loss_event_rate,
+        expected: report.expected_packets,
+        lost: report.lost_packets,
+        reporter: report.reporter,
+        header: &report.header,
     };
-    PyBytes::new(py, &report.emit())
+    PyBytes::new(py, &packet.emit())
 }
 
 #[pyfunction]
@@ -136,55 +124,14 @@ fn parse_rtp<'py>(py: Python<'py>, packet: &[u8]) -> Parsed<'py> {
     RtpHeader::parse(packet).map(fields).transpose()
 }
 
-/// (ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr)
-type Block = (u32, u8, i32, u32, u32, u32, u32);
-/// (ssrc, desired_rate_bps, utilisation_ppm, [(address, rate_bps)])
-type Pair = (u32, u64, u32, Vec<LayerEntry>);
-
-fn alsf((ssrc, desired_rate_bps, utilisation_ppm, layers): Pair) -> Alsf {
-    Alsf { ssrc, desired_rate_bps, utilisation_ppm, layers }
-}
-
-/// A compound. sender: (ntp, rtp_timestamp, packet_count, octet_count) of a sender report. blocks: (ssrc, fraction_lost, cumulative_lost,
-/// extended_highest_sequence, jitter, lsr, dlsr). from_sender, from_receiver: (ssrc, desired_rate_bps, utilisation_ppm, layers) of ALSF.
 #[pyfunction]
-#[pyo3(signature = (ssrc, *, sender=None, blocks=vec![], cname=vec![], from_sender=None, from_receiver=None, bye=vec![]))]
-#[allow(clippy::too_many_arguments)]
-fn emit_rtcp(
-    py: Python<'_>,
-    ssrc: u32,
-    sender: Option<(u64, u32, u32, u32)>,
-    blocks: Vec<Block>,
-    cname: Vec<u8>,
-    from_sender: Option<Pair>,
-    from_receiver: Option<Pair>,
-    bye: Vec<u32>,
-) -> Bound<'_, PyBytes> {
-    let block = |(ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr): Block| ReportBlock {
-        ssrc,
-        fraction_lost,
-        cumulative_lost,
-        extended_highest_sequence,
-        jitter,
-        lsr,
-        dlsr,
-    };
-    let compound = Compound {
-        ssrc,
-        sender: sender.map(|(ntp, rtp_timestamp, packet_count, octet_count)| SenderInfo { ntp, rtp_timestamp, packet_count, octet_count }),
-        blocks: blocks.into_iter().map(block).collect(),
-        cname,
-        from_sender: from_sender.map(alsf),
-        from_receiver: from_receiver.map(alsf),
-        congestion: Vec::new(),
-        bye,
-    };
+fn emit_rtcp(py: Python<'_>, compound: Spec<specs::Compound>) -> Bound<'_, PyBytes> {
     let mut bytes = Vec::new();
-    compound.emit(&mut bytes);
+    compound.0.packet().emit(&mut bytes);
     PyBytes::new(py, &bytes)
 }
 
-/// The arguments of emit_rtcp, by name.
+/// The fields of `Compound`, by name.
 #[pyfunction]
 fn parse_rtcp<'py>(py: Python<'py>, payload: &[u8]) -> Parsed<'py> {
     let fields = |compound: Compound| {
