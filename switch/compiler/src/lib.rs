@@ -20,6 +20,7 @@ pub mod p4info;
 mod passes;
 mod quiet;
 mod report;
+mod rule;
 mod types;
 mod warnings;
 

@@ -5,6 +5,8 @@ use fairlane_syntax::{Code, Diagnostic};
 
 pub use fairlane_syntax::Severity;
 
+use crate::rule::{Rule, Source};
+
 /// One message about one place of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
@@ -16,8 +18,8 @@ pub struct Message {
     pub span: Span,
     /// What is wrong, in one sentence without a full stop.
     pub text: String,
-    /// The rule broken, as a section of the P4_16 specification or a limit of the target; warnings may have none.
-    pub rule: Option<&'static str>,
+    /// The rule broken; warnings may have none.
+    pub rule: Option<Rule>,
     /// The way out, when known.
     pub help: Option<String>,
     /// Another place that explains the message.
@@ -32,18 +34,18 @@ pub struct Report {
 
 impl Report {
     /// Adds an error; the same error at the same place is kept once. The kind of message follows from the rule.
-    pub fn error(&mut self, span: Span, rule: &'static str, text: impl Into<String>) {
-        self.error_code(code_of(rule), span, rule, text);
+    pub fn error(&mut self, span: Span, rule: Rule, text: impl Into<String>) {
+        self.error_code(rule.code(), span, rule, text);
     }
 
     /// Adds an error with the way out.
-    pub fn error_help(&mut self, span: Span, rule: &'static str, text: impl Into<String>, help: impl Into<String>) {
+    pub fn error_help(&mut self, span: Span, rule: Rule, text: impl Into<String>, help: impl Into<String>) {
         self.error(span, rule, text);
         self.help(help);
     }
 
     /// Adds an error of a kind that does not follow from the rule.
-    pub fn error_code(&mut self, code: Code, span: Span, rule: &'static str, text: impl Into<String>) {
+    pub fn error_code(&mut self, code: Code, span: Span, rule: Rule, text: impl Into<String>) {
         self.add(Message { code, severity: Severity::Error, span, text: text.into(), rule: Some(rule), help: None, note: None });
     }
 
@@ -94,30 +96,14 @@ impl Report {
     }
 }
 
-/// Rules that are the target's and not the specification's.
-pub const V1MODEL: &str = "v1model architecture";
-/// Rules of the Portable Switch Architecture.
-pub const PSA: &str = "PSA";
-/// Limits of BMv2.
-pub const BMV2: &str = "limit of the BMv2 target";
-
-/// The rule `P4_16 12.1 (assignment statement)` is shown as `12.1, assignment statement`.
 fn diagnostic(m: Message) -> Diagnostic {
     let mut d = match m.severity {
         Severity::Error => Diagnostic::error(m.code, m.span, m.text),
         _ => Diagnostic::warning(m.code, m.span, m.text),
     };
-    match m.rule {
-        Some(V1MODEL) => d = d.note(None, "this is a rule of the v1model architecture"),
-        Some(PSA) => d = d.note(None, "this is a rule of the Portable Switch Architecture (PSA)"),
-        Some(BMV2) => d = d.note(None, "this is a rule of the BMv2 target"),
-        Some(rule) => {
-            let rule = rule.strip_prefix("P4_16 ").unwrap_or(rule);
-            d = d.rule(match rule.split_once(" (").and_then(|(n, t)| Some((n, t.strip_suffix(')')?))) {
-                Some((section, title)) => format!("{section}, {title}"),
-                None => rule.to_owned(),
-            });
-        }
+    match m.rule.map(Rule::source) {
+        Some(Source::Specification { section, title }) => d = d.rule(format!("{section}, {title}")),
+        Some(Source::Target(target)) => d = d.note(None, format!("this is a rule of {target}")),
         None => {}
     }
     if m.span == Default::default() {
@@ -129,65 +115,5 @@ fn diagnostic(m: Message) -> Diagnostic {
     match m.note {
         Some((span, text)) => d.note(span, text),
         None => d,
-    }
-}
-
-/// The kind of message for a rule: by the section's number, and its title where a section has several.
-fn code_of(rule: &str) -> Code {
-    match rule {
-        V1MODEL | PSA => return Code::Architecture,
-        BMV2 => return Code::Target,
-        _ => {}
-    }
-    let rest = rule.strip_prefix("P4_16 ").unwrap_or(rule);
-    let (section, title) = rest.split_once(' ').unwrap_or((rest, ""));
-    match (section, title) {
-        ("6.9", _) => Code::UndeclaredName,
-        ("6.6.1", _) => Code::DuplicateDeclaration,
-        ("6.6", _) => Code::NoMain,
-        ("6.7", _) => Code::NotAnLvalue,
-        ("6.8", _) => Code::ParameterDirection,
-        ("6.8.2", _) => Code::OptionalParameter,
-        ("6.4.3", _) => Code::Literal,
-        ("7.1.1", _) => Code::VoidValue,
-        ("7.1.2", _) => Code::ErrorName,
-        ("7.1.3", _) => Code::MatchKind,
-        ("7.1.6", _) => Code::Width,
-        ("7.2.1", _) => Code::EnumDeclaration,
-        ("7.2.4" | "7.2.6" | "7.2.9", _) => Code::TypeNesting,
-        ("7.2.11", _) => Code::ExternDeclaration,
-        ("7.2.12", _) => Code::Specialization,
-        ("7.5", _) => Code::Recursion,
-        ("7.6", _) => Code::NewType,
-        ("8.3" | "8.17" | "8.18" | "8.20" | "8.24", _) => Code::NoSuchMember,
-        ("8.5" | "8.7" | "8.9" | "8.10.1" | "8.10.2" | "8.16" | "8.5.1", _) => Code::Operator,
-        ("8.12.1", _) => Code::Cast,
-        ("8.13" | "8.19", _) => Code::Index,
-        ("8.14", _) => Code::StructureExpression,
-        ("8.16.4", _) => Code::Select,
-        ("8.22", _) => Code::Call,
-        ("8.23" | "11.3" | "11.3.2", _) => Code::Instantiation,
-        ("8.26", _) => Code::Inference,
-        ("8", _) => Code::NotAValue,
-        ("10" | "12.4", _) => Code::Return,
-        ("11.2", _) => Code::Variable,
-        ("11.3.1", _) => Code::AbstractMethod,
-        ("12" | "12.5", _) => Code::Statement,
-        ("12.7" | "12.7.1" | "12.7.2" | "12.7.3", _) => Code::Switch,
-        ("12.8", _) => Code::Loop,
-        ("13.1" | "13.2" | "13.4" | "13.5", _) => Code::ParserState,
-        ("13.6", _) => Code::Select,
-        ("13.7" | "13.8" | "13.8.1" | "13.8.2" | "13.8.3", _) => Code::Extraction,
-        ("13.10" | "14.2.2" | "14.4", _) => Code::Apply,
-        ("13.11", _) => Code::ValueSet,
-        ("14.1" | "14.1.1", _) => Code::Action,
-        ("14.2.1", "(entries)") => Code::Entry,
-        ("14.2" | "14.2.1", _) => Code::Table,
-        ("14", _) => Code::TypeParameters,
-        ("18.1", _) => Code::NotConstant,
-        ("18.3" | "18.3.1", _) => Code::ControlPlaneName,
-        ("19", _) => Code::StaticAssert,
-        ("20" | "20.3.2" | "20.3.4", _) => Code::Annotation,
-        _ => Code::TypeError,
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 use super::expr::{field, hex, wrap};
 use super::Emitter;
 use crate::ir::{Action, Arg, Label, StackElements, Stmt};
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// A jump whose target is not known yet.
@@ -152,7 +152,7 @@ impl Emitter<'_> {
                 return Some(primitive(op, args, self.source(*span)));
             }
             other => {
-                self.report.error(statement_span(other), BMV2, "this statement is not supported here");
+                self.report.error(statement_span(other), Rule::Bmv2, "this statement is not supported here");
                 return None;
             }
         };

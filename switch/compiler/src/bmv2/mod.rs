@@ -13,7 +13,8 @@ use serde_json::{json, Map, Value};
 
 use crate::ir::{Attribute, Checksum, ExprKind, Extern, FieldList, HeaderType, Program, StackElements, Stmt};
 use crate::lower::fold::bits_of;
-use crate::report::{Report, BMV2};
+use crate::report::Report;
+use crate::rule::Rule;
 use crate::types::Type;
 use expr::{field, hex, Expressions};
 use pipelines::number;
@@ -245,7 +246,9 @@ impl Emitter<'_> {
                     let neither = fold::binary(BinaryOp::And, condition.clone(), fold::unary(UnaryOp::Not, c.clone()));
                     self.find_checksums(no, &neither, out);
                 }
-                s => self.report.error(actions::statement_span(s), BMV2, "the checksum controls can only verify and update checksums"),
+                s => {
+                    self.report.error(actions::statement_span(s), Rule::Bmv2, "the checksum controls can only verify and update checksums");
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use super::expr::{field, hex, wrap};
 use super::Emitter;
 use crate::ir::{Case, Deparser, Expr, HeaderRef, Match, Parser, State, Stmt, Target, Transition};
 use crate::lower::fold::bits_of;
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl Emitter<'_> {
@@ -54,7 +54,7 @@ impl Emitter<'_> {
             Stmt::Advance(n, _) => json!({"parameters": [wrap(x.value(n))], "op": "advance"}),
             s => {
                 if matches!(s, Stmt::Exit(_) | Stmt::Loop(..) | Stmt::If(..) | Stmt::Scope(..) | Stmt::Leave(..)) {
-                    self.report.error(statement_span(s), BMV2, "this statement is not supported in a parser");
+                    self.report.error(statement_span(s), Rule::Bmv2, "this statement is not supported in a parser");
                     return None;
                 }
                 let p = self.primitive(s)?;
@@ -85,7 +85,7 @@ impl Emitter<'_> {
             match s {
                 Stmt::Emit(h, span) => match self.expressions().header_name(h) {
                     Some(name) => order.push(json!(name)),
-                    None => self.report.error(*span, BMV2, "only whole headers can be emitted"),
+                    None => self.report.error(*span, Rule::Bmv2, "only whole headers can be emitted"),
                 },
                 // Headers of the deparser itself start invalid.
                 Stmt::SetValid(_, false, _) if !d.computes => {}
@@ -93,13 +93,13 @@ impl Emitter<'_> {
                 Stmt::Scope(_, inner) if !d.computes => self.deparser_body(d, inner, order, others),
                 s if !d.computes => self.report.error_help(
                     statement_span(s),
-                    BMV2,
+                    Rule::Bmv2,
                     "the deparser can only emit headers: the target evaluates nothing else there",
                     "do it in egress",
                 ),
                 s if emits(s) => self.report.error_help(
                     statement_span(s),
-                    BMV2,
+                    Rule::Bmv2,
                     "the target emits each header that is valid, under no other condition",
                     "make the header invalid where it is not to be emitted",
                 ),
@@ -107,7 +107,7 @@ impl Emitter<'_> {
                     let x = self.expressions();
                     let emitted = written(s).and_then(|h| x.header_name(h)).is_some_and(|name| order.contains(&json!(name)));
                     if emitted {
-                        self.report.error(statement_span(s), BMV2, "the header was emitted before: the target emits after all else");
+                        self.report.error(statement_span(s), Rule::Bmv2, "the header was emitted before: the target emits after all else");
                     }
                     others.push(s.clone());
                 }

@@ -10,7 +10,7 @@ use super::expr::{field, hex};
 use super::Emitter;
 use crate::ir::{ActionId, Cells, ExprKind, Implementation, Label, Match, Pipeline, Stmt, Table, TableId};
 use crate::lower::fold::bits_of;
-use crate::report::BMV2;
+use crate::rule::Rule;
 
 /// The tables' size when the source gives none.
 const DEFAULT_SIZE: u64 = 1024;
@@ -115,7 +115,7 @@ impl Emitter<'_> {
                 Stmt::Exit(_) => None,
                 Stmt::Loop(..) => next,
                 s => {
-                    self.report.error(super::actions::statement_span(s), BMV2, "this statement is not supported in a pipeline");
+                    self.report.error(super::actions::statement_span(s), Rule::Bmv2, "this statement is not supported in a pipeline");
                     next
                 }
             };
@@ -133,7 +133,7 @@ impl Emitter<'_> {
             Some(known) if *known == next => {}
             Some(_) => self.report.error_help(
                 span,
-                BMV2,
+                Rule::Bmv2,
                 format!("table `{name}` is applied more than once and goes on differently: the target knows one successor of a table"),
                 "apply it once and keep what it found in a variable, or declare it twice",
             ),

@@ -3,8 +3,9 @@
 use fairlane_syntax::ast::*;
 
 use super::Checker;
+use crate::rule::Rule;
 
-const RULE: &str = "P4_16 20 (annotations)";
+const RULE: Rule = Rule::Annotations;
 
 impl<'a> Checker<'a, '_> {
     /// Checks what `@name[...]` and lists of expressions hold: integers, strings and Booleans known at compile time. The scope is

@@ -8,16 +8,17 @@ use fairlane_syntax::Code;
 use super::defs::{ParamSig, Signature};
 use super::scope::{CallTarget, Context, Local};
 use super::{CallInfo, Checker};
+use crate::rule::Rule;
 use crate::types::{Named, Type, TypeParam};
 
-const CALL: &str = "P4_16 8.22 (function calls)";
+const CALL: Rule = Rule::Calls;
 
 /// A call as the source has it, and the rule by which its arguments are judged.
 pub(crate) struct Call<'x> {
     pub(crate) id: NodeId,
     pub(crate) arguments: &'x [Argument],
     pub(crate) span: Span,
-    pub(crate) rule: &'static str,
+    pub(crate) rule: Rule,
 }
 
 impl<'a> Checker<'a, '_> {
@@ -68,12 +69,7 @@ impl<'a> Checker<'a, '_> {
         }
         if self.current_decl.is_some_and(|d| ids.contains(&d)) && matches!(self.context, Context::Function | Context::Action) {
             self.check_arguments(arguments);
-            self.error_code(
-                Code::Recursion,
-                p.span,
-                "P4_16 10 (functions)",
-                format!("`{}` calls itself: recursion is not possible", p.name.name),
-            );
+            self.error_code(Code::Recursion, p.span, Rule::Functions, format!("`{}` calls itself: recursion is not possible", p.name.name));
             return Type::Unknown;
         }
         let mut candidates: Vec<(CallTarget, Rc<Signature>)> = Vec::new();
@@ -105,7 +101,7 @@ impl<'a> Checker<'a, '_> {
         }
         if let Some((CallTarget::ExternFunction(_), sig)) = candidates.first() {
             if &*sig.name == "verify" && self.context != Context::Parser {
-                self.error(e.span, "P4_16 13.7 (verify)", "`verify` can only be called in a parser");
+                self.error(e.span, Rule::Verify, "`verify` can only be called in a parser");
             }
             if &*sig.name == "static_assert" {
                 self.static_assert(arguments);
@@ -124,20 +120,20 @@ impl<'a> Checker<'a, '_> {
                     Some(ExprKind::String(s)) => format!("static assertion failed: {s}"),
                     _ => "static assertion failed".to_owned(),
                 };
-                self.error(first.span, "P4_16 19 (static assertions)", text);
+                self.error(first.span, Rule::StaticAssertions, text);
             }
-            _ => self.error(first.span, "P4_16 19 (static assertions)", "the condition must be known at compile time"),
+            _ => self.error(first.span, Rule::StaticAssertions, "the condition must be known at compile time"),
         }
     }
 
     fn action_call(&mut self, e: &Expr, sig: Rc<Signature>, type_arguments: &[TypeExpr], arguments: &[Argument]) -> Type {
         if let Some(t) = type_arguments.first() {
-            self.error(t.span, "P4_16 14.1.1 (invoking actions)", "an action has no type arguments");
+            self.error(t.span, Rule::ActionCalls, "an action has no type arguments");
         }
         if !matches!(self.context, Context::Apply | Context::Action) {
-            self.error(e.span, "P4_16 14.1.1 (invoking actions)", "an action can only be called in a control or in another action");
+            self.error(e.span, Rule::ActionCalls, "an action can only be called in a control or in another action");
         }
-        let rule = "P4_16 14.1.1 (invoking actions)";
+        let rule = Rule::ActionCalls;
         self.bind(Call { id: e.id, arguments, span: e.span, rule }, CallTarget::Action, &sig, Vec::new());
         Type::Void
     }
@@ -204,12 +200,7 @@ impl<'a> Checker<'a, '_> {
             let argument = arguments.iter().find(|a| a.name.as_ref().is_some_and(|n| n.name == p.name)).or(arguments.get(i));
             if let (Type::Infer(_), Some(argument)) = (self.resolve(t), argument) {
                 let text = format!("the type of parameter `{}` was left open where the object is declared", p.name);
-                self.error_help(
-                    argument.span,
-                    "P4_16 8.26 (type inference)",
-                    text,
-                    format!("write the type for `{}` there in place of `_`", x.name),
-                );
+                self.error_help(argument.span, Rule::Inference, text, format!("write the type for `{}` there in place of `_`", x.name));
                 self.report.note(p.span, "the parameter");
                 return true;
             }
@@ -219,7 +210,7 @@ impl<'a> Checker<'a, '_> {
 
     /// All type parameters of a called function must have got types that values can have at run time (spec 8.26).
     fn check_inferred(&mut self, e: &Expr, sig: &Signature, map: &[(u32, Type)], arguments: &[Argument]) {
-        const RULE: &str = "P4_16 8.26 (type inference)";
+        const RULE: Rule = Rule::Inference;
         for p in &sig.type_params {
             let Some((_, t)) = map.iter().find(|(id, _)| *id == p.id) else { continue };
             let t = self.zonk(t);
@@ -240,7 +231,7 @@ impl<'a> Checker<'a, '_> {
                     let directed = sig.params.iter().find(|q| of_p(q) && q.direction != Direction::None);
                     if let Some(q) = directed {
                         let text = format!("`{}` has a direction, and no value of type `{t}` can be given for it", q.name);
-                        self.error(at, "P4_16 6.8 (calling convention)", text);
+                        self.error(at, Rule::CallingConvention, text);
                         self.report.note(q.span, "the parameter");
                     }
                 }
@@ -305,7 +296,7 @@ impl<'a> Checker<'a, '_> {
             if let Some(a) = a {
                 if matches!(arguments[*a].value.kind, ExprKind::DontCare) && sig.params[i].direction != Direction::Out {
                     let text = format!("`_` can only be given for an `out` parameter, `{}` is none", sig.params[i].name);
-                    self.error(arguments[*a].span, "P4_16 6.8 (calling convention)", text);
+                    self.error(arguments[*a].span, Rule::CallingConvention, text);
                 }
             }
         }
@@ -345,7 +336,7 @@ impl<'a> Checker<'a, '_> {
                 let (t, awaited) = (self.zonk(t), self.zonk(awaited));
                 if writable && t != awaited && !t.is_unknown() && !awaited.is_unknown() {
                     let text = format!("an argument for `{}` must have exactly the type `{awaited}`, not `{t}`", p.name);
-                    self.error(arg.span, "P4_16 6.8 (calling convention)", text);
+                    self.error(arg.span, Rule::CallingConvention, text);
                 }
             }
             Direction::None if constructor => {
@@ -358,7 +349,7 @@ impl<'a> Checker<'a, '_> {
                     && !t.is_unknown()
                 {
                     let text = format!("the argument for `{}` must be known at compile time", p.name);
-                    self.error(arg.span, "P4_16 8.23 (constructor invocations)", text);
+                    self.error(arg.span, Rule::Constructors, text);
                 }
             }
             Direction::None if !action => {
@@ -366,7 +357,7 @@ impl<'a> Checker<'a, '_> {
                 let object = matches!(awaited, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Str);
                 if !object && self.eval(&arg.value).is_none() && !self.is_constructor_param(&arg.value) && !t.is_unknown() {
                     let text = format!("`{}` has no direction: its argument must be known at compile time", p.name);
-                    self.error(arg.span, "P4_16 6.8 (calling convention)", text);
+                    self.error(arg.span, Rule::CallingConvention, text);
                 }
             }
             _ => {}
@@ -395,7 +386,7 @@ impl<'a> Checker<'a, '_> {
         params: &[ParamSig],
         arguments: &[Argument],
         span: Span,
-        rule: &'static str,
+        rule: Rule,
         callee: &Symbol,
     ) -> Vec<Option<usize>> {
         let mut order = vec![None; params.len()];
@@ -460,15 +451,11 @@ impl<'a> Checker<'a, '_> {
             Type::Extern(n) => self.method(e, n, m, type_arguments, arguments),
             Type::Table(i) if &*m.name == "apply" => {
                 if self.context != Context::Apply {
-                    self.error(
-                        e.span,
-                        "P4_16 14.2.2 (match-action unit invocation)",
-                        "a table can only be applied in the `apply` block of a control",
-                    );
+                    self.error(e.span, Rule::TableCalls, "a table can only be applied in the `apply` block of a control");
                 }
                 if !arguments.is_empty() {
                     self.check_arguments(arguments);
-                    self.error(e.span, "P4_16 14.2.2 (match-action unit invocation)", "`apply` of a table takes no arguments");
+                    self.error(e.span, Rule::TableCalls, "`apply` of a table takes no arguments");
                 }
                 self.out.calls.insert(
                     e.id,
@@ -490,7 +477,7 @@ impl<'a> Checker<'a, '_> {
             }
             _ => {
                 self.check_arguments(arguments);
-                self.error(m.span, "P4_16 8.18 (headers)", format!("a value of type `{t}` has no method `{}`", m.name));
+                self.error(m.span, Rule::Headers, format!("a value of type `{t}` has no method `{}`", m.name));
                 Type::Unknown
             }
         }
@@ -502,7 +489,7 @@ impl<'a> Checker<'a, '_> {
             return Type::Unknown;
         }
         if !matches!(&*m.name, "minSizeInBits" | "minSizeInBytes" | "maxSizeInBits" | "maxSizeInBytes") || !arguments.is_empty() {
-            self.error(m.span, "P4_16 8.18 (headers)", format!("type `{t}` has no method `{}`", m.name));
+            self.error(m.span, Rule::Headers, format!("type `{t}` has no method `{}`", m.name));
             return Type::Unknown;
         }
         self.out.calls.insert(
@@ -532,7 +519,7 @@ impl<'a> Checker<'a, '_> {
         };
         if !ok {
             self.check_arguments(arguments);
-            self.error(m.span, "P4_16 8.18 (headers)", format!("a value of type `{t}` has no method `{}`", m.name));
+            self.error(m.span, Rule::Headers, format!("a value of type `{t}` has no method `{}`", m.name));
             return Type::Unknown;
         }
         if writes {
@@ -544,7 +531,7 @@ impl<'a> Checker<'a, '_> {
         for a in arguments {
             let at = self.check_expr(&a.value);
             if !at.is_unknown() && self.eval_int(&a.value).is_none_or(|v| num_traits::Signed::is_negative(&v)) {
-                self.error(a.span, "P4_16 8.20 (header stacks)", format!("`{}` takes a positive integer known at compile time", m.name));
+                self.error(a.span, Rule::HeaderStacks, format!("`{}` takes a positive integer known at compile time", m.name));
             }
         }
         self.out.calls.insert(
@@ -572,7 +559,7 @@ impl<'a> Checker<'a, '_> {
             self.check_arguments(arguments);
             self.error_help(
                 m.span,
-                "P4_16 8.24 (extern objects)",
+                Rule::ExternObjects,
                 format!("extern `{}` has no method `{}`", n.name, m.name),
                 super::exprs::meant(&m.name, "its methods are", def.methods.iter().map(|(s, _)| &*s.name)),
             );
@@ -594,7 +581,7 @@ impl<'a> Checker<'a, '_> {
                 let Some(a) = arguments.first() else { return };
                 let Some(t) = self.out.types.get(&a.value.id).map(|t| self.zonk(t)) else { return };
                 if !matches!(t, Type::Header(_) | Type::Unknown) {
-                    self.error(a.span, "P4_16 13.8 (data extraction)", format!("only headers can be extracted, not a value of type `{t}`"));
+                    self.error(a.span, Rule::Extraction, format!("only headers can be extracted, not a value of type `{t}`"));
                     return;
                 }
                 if let Type::Header(h) = &t {
@@ -603,18 +590,14 @@ impl<'a> Checker<'a, '_> {
                     match (arguments.len(), varbits) {
                         (1, 1..) => self.error_help(
                             e.span,
-                            "P4_16 13.8.1 (fixed-width extraction)",
+                            Rule::FixedExtraction,
                             format!("header `{t}` has a varbit field: `extract` needs its length"),
                             "give the length in bits as second argument",
                         ),
                         (2, 0) => {
-                            self.error(e.span, "P4_16 13.8.2 (variable-width extraction)", format!("header `{t}` has no varbit field"));
+                            self.error(e.span, Rule::VariableExtraction, format!("header `{t}` has no varbit field"));
                         }
-                        (2, 2..) => self.error(
-                            e.span,
-                            "P4_16 13.8.2 (variable-width extraction)",
-                            format!("header `{t}` has more than one varbit field"),
-                        ),
+                        (2, 2..) => self.error(e.span, Rule::VariableExtraction, format!("header `{t}` has more than one varbit field")),
                         _ => {}
                     }
                 }
@@ -627,7 +610,7 @@ impl<'a> Checker<'a, '_> {
                     && !matches!(t, Type::Param(_))
                     && (self.fixed_width(&t).is_none() || self.fixed_width(&t) != self.largest_width(&t))
                 {
-                    self.error(e.span, "P4_16 13.8.3 (lookahead)", format!("`lookahead` needs a type of fixed width, not `{t}`"));
+                    self.error(e.span, Rule::Lookahead, format!("`lookahead` needs a type of fixed width, not `{t}`"));
                 }
             }
             _ => {}
@@ -642,7 +625,7 @@ impl<'a> Checker<'a, '_> {
 
     /// `apply` of a parser or control.
     fn apply_type(&mut self, id: NodeId, t: &Type, arguments: &[Argument], span: Span) -> Type {
-        let rule = "P4_16 14.4 (invoking controls)";
+        let rule = Rule::ControlCalls;
         let (n, parser) = match t {
             Type::Parser(n) => (n.clone(), true),
             Type::Control(n) => (n.clone(), false),
@@ -658,7 +641,7 @@ impl<'a> Checker<'a, '_> {
         };
         match (parser, self.context) {
             (true, Context::Parser) | (false, Context::Apply) => {}
-            (true, _) => self.error(span, "P4_16 13.10 (sub-parsers)", "a parser can only be applied in a parser's state"),
+            (true, _) => self.error(span, Rule::SubParsers, "a parser can only be applied in a parser's state"),
             (false, _) => self.error(span, rule, "a control can only be applied in the `apply` block of a control"),
         }
         let Some(def) = self.applicable(n.decl) else { return Type::Unknown };
@@ -686,13 +669,13 @@ impl<'a> Checker<'a, '_> {
         if let Some((m, _)) = def.methods.iter().find(|(_, is_abstract)| *is_abstract) {
             let text = format!("`{}` has the abstract method `{}`, which nothing implements here", n.name, m.name);
             let help = format!("declare an instance, and give its name: `{}(...) name = {{ ... }};`", n.name);
-            self.error_help(span, "P4_16 11.3.1 (abstract methods)", text, help);
+            self.error_help(span, Rule::AbstractMethods, text, help);
         }
     }
 
     /// A constructor's call; the type with its arguments found.
     pub(crate) fn constructor(&mut self, id: NodeId, t: &Type, arguments: &[Argument], span: Span) -> Type {
-        let rule = "P4_16 8.23 (constructor invocations)";
+        let rule = Rule::Constructors;
         match t {
             Type::Unknown => {
                 self.check_arguments(arguments);
@@ -710,7 +693,7 @@ impl<'a> Checker<'a, '_> {
                 };
                 for p in sig.params.iter().filter(|p| matches!(p.ty, Type::Parser(_) | Type::Control(_) | Type::Package(_))) {
                     let text = format!("`{}` of type `{}` cannot be a parameter of an extern's constructor", p.name, p.ty);
-                    self.error(p.span, "P4_16 6.8 (calling convention)", text);
+                    self.error(p.span, Rule::CallingConvention, text);
                     self.report.note(span, "constructed here");
                 }
                 self.bind(Call { id, arguments, span, rule }, CallTarget::Constructor(n.decl), &sig, map);

@@ -4,18 +4,19 @@ use fairlane_syntax::ast::*;
 use fairlane_syntax::Code;
 
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl Checker<'_, '_> {
     /// Says so when a value of type `actual` cannot stand where `expected` is awaited.
-    pub(crate) fn expect_type(&mut self, expected: &Type, actual: &Type, span: Span, rule: &'static str, what: &str) -> bool {
+    pub(crate) fn expect_type(&mut self, expected: &Type, actual: &Type, span: Span, rule: Rule, what: &str) -> bool {
         if self.unify(expected, actual) {
             if let (
                 Type::Default,
                 t @ (Type::List(_) | Type::Set(_) | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_)),
             ) = (actual, self.zonk(expected))
             {
-                self.error(span, "P4_16 7.3 (default values)", format!("there is no default value of type `{t}` for `...` to stand for"));
+                self.error(span, Rule::DefaultValues, format!("there is no default value of type `{t}` for `...` to stand for"));
             }
             return true;
         }
@@ -31,7 +32,7 @@ impl Checker<'_, '_> {
     }
 
     /// Says so when `{a, b}` is needed and a value of a tuple type is given: only the written list becomes a struct (spec 8.12.2).
-    pub(crate) fn refuse_tuple(&mut self, expected: &Type, e: &Expr, rule: &'static str, what: &str) {
+    pub(crate) fn refuse_tuple(&mut self, expected: &Type, e: &Expr, rule: Rule, what: &str) {
         let expected = self.zonk(expected);
         match &e.kind {
             ExprKind::List { elements, .. } => {
@@ -86,7 +87,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn tell_mismatch(&mut self, e: &Type, a: &Type, span: Span, rule: &'static str, what: &str) {
+    fn tell_mismatch(&mut self, e: &Type, a: &Type, span: Span, rule: Rule, what: &str) {
         let text = format!("{what} has type `{a}` where `{e}` is awaited");
         match (e, a) {
             (Type::Bits { .. }, Type::Bits { .. }) | (Type::Newtype(..), Type::Bits { .. }) | (Type::Bits { .. }, Type::Newtype(..)) => {
@@ -182,15 +183,15 @@ impl Checker<'_, '_> {
                 match self.lookup_local(p).cloned() {
                     Some(Local::Var { access: Access::Variable, .. }) => true,
                     Some(Local::Var { access: Access::ReadOnly(why), .. }) => {
-                        self.error(e.span, "P4_16 6.7 (l-values)", format!("`{}` is {why} and cannot be written", p.name.name));
+                        self.error(e.span, Rule::LValues, format!("`{}` is {why} and cannot be written", p.name.name));
                         false
                     }
                     Some(Local::Var { access: Access::Constant(_), .. }) => {
-                        self.error(e.span, "P4_16 6.7 (l-values)", format!("`{}` is a constant and cannot be written", p.name.name));
+                        self.error(e.span, Rule::LValues, format!("`{}` is a constant and cannot be written", p.name.name));
                         false
                     }
                     _ => {
-                        self.error(e.span, "P4_16 6.7 (l-values)", format!("`{}` cannot be written", p.name.name));
+                        self.error(e.span, Rule::LValues, format!("`{}` cannot be written", p.name.name));
                         false
                     }
                 }
@@ -202,7 +203,7 @@ impl Checker<'_, '_> {
                     Type::Stack(..) if matches!(&*m.name, "next" | "last") => self.check_lvalue(base),
                     Type::Unknown => false,
                     _ => {
-                        self.error(e.span, "P4_16 6.7 (l-values)", "this is no l-value and cannot be written");
+                        self.error(e.span, Rule::LValues, "this is no l-value and cannot be written");
                         false
                     }
                 }
@@ -211,7 +212,7 @@ impl Checker<'_, '_> {
             ExprKind::Slice(base, _, _) => self.check_lvalue(base),
             ExprKind::Invalid => false,
             _ => {
-                self.error(e.span, "P4_16 6.7 (l-values)", "this is no l-value and cannot be written");
+                self.error(e.span, Rule::LValues, "this is no l-value and cannot be written");
                 false
             }
         }

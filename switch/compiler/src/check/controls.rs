@@ -7,6 +7,7 @@ use fairlane_syntax::ast::*;
 use super::defs::Signature;
 use super::scope::{Access, Context, Local};
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 
 impl<'a> Checker<'a, '_> {
@@ -26,7 +27,7 @@ impl<'a> Checker<'a, '_> {
         match &d.kind {
             DeclarationKind::Constant(c) => {
                 if &*c.name.name == "NoAction" {
-                    self.error(c.name.span, "P4_16 14.1 (actions)", "`NoAction` is the action of tables without default action");
+                    self.error(c.name.span, Rule::Actions, "`NoAction` is the action of tables without default action");
                 }
                 self.push_scope();
                 self.check_constant(c);
@@ -44,7 +45,7 @@ impl<'a> Checker<'a, '_> {
                 self.resolve_type(&v.ty);
                 self.error_help(
                     d.span,
-                    "P4_16 6.6 (P4 programs)",
+                    Rule::Programs,
                     format!("variable `{}` cannot be declared at the top level", v.name.name),
                     "make it a `const`, or declare it in a parser or control",
                 );
@@ -58,7 +59,7 @@ impl<'a> Checker<'a, '_> {
                     Type::Package(_) | Type::Extern(_) | Type::Unknown => {}
                     _ => self.error(
                         d.span,
-                        "P4_16 11.3.2 (top-level instantiations)",
+                        Rule::TopLevelInstantiations,
                         format!("a value of type `{t}` cannot be instantiated at the top level"),
                     ),
                 }
@@ -90,7 +91,7 @@ impl<'a> Checker<'a, '_> {
                 self.pop_scope();
             }
             DeclarationKind::Table(t) => {
-                self.error(d.span, "P4_16 14.2 (tables)", format!("table `{}` must be declared in a control", t.name.name));
+                self.error(d.span, Rule::Tables, format!("table `{}` must be declared in a control", t.name.name));
             }
             DeclarationKind::ValueSet(v) => {
                 self.push_scope();
@@ -121,7 +122,7 @@ impl<'a> Checker<'a, '_> {
         if let Some(version) = self.eval_int(&c.value).filter(|v| !known(v)) {
             let text = format!("`{version}` is no version of v1model: they go from {} to {}", KNOWN.start(), KNOWN.end());
             let help = format!("write `#define V1MODEL_VERSION {}` before `#include <v1model.p4>`, or leave it out", KNOWN.end());
-            self.error_help(c.value.span, crate::report::V1MODEL, text, help);
+            self.error_help(c.value.span, Rule::V1model, text, help);
         }
     }
 
@@ -134,7 +135,7 @@ impl<'a> Checker<'a, '_> {
         self.resolve_params(&f.prototype.parameters, Some(Self::param_local));
         let returns = self.resolve_type(&f.prototype.return_type);
         if matches!(returns, Type::Int) {
-            self.error(f.prototype.return_type.span, "P4_16 10 (functions)", "a function cannot return `int`: give the result a width");
+            self.error(f.prototype.return_type.span, Rule::Functions, "a function cannot return `int`: give the result a width");
         }
         let context = std::mem::replace(&mut self.context, Context::Function);
         let previous = std::mem::replace(&mut self.return_type, returns.clone());
@@ -143,7 +144,7 @@ impl<'a> Checker<'a, '_> {
         self.context = context;
         if !matches!(returns, Type::Void | Type::Unknown) && !block_returns(&f.body) {
             let text = format!("function `{}` does not return a value on all its paths", f.prototype.name.name);
-            self.error(f.prototype.name.span, "P4_16 10 (functions)", text);
+            self.error(f.prototype.name.span, Rule::Functions, text);
         }
         self.pop_scope();
     }
@@ -152,7 +153,7 @@ impl<'a> Checker<'a, '_> {
     fn check_action(&mut self, a: &'a ActionDeclaration) {
         self.refuse_optional(&a.parameters);
         if &*a.name.name == "NoAction" && !a.parameters.is_empty() {
-            self.error(a.name.span, "P4_16 14.1 (actions)", "`NoAction` has no parameters: tables without default action run it");
+            self.error(a.name.span, Rule::Actions, "`NoAction` has no parameters: tables without default action run it");
         }
         let sigs = self.resolve_params(
             &a.parameters,
@@ -170,10 +171,10 @@ impl<'a> Checker<'a, '_> {
             if p.direction == Direction::None {
                 directionless = true;
                 if matches!(p.ty, Type::Int | Type::Extern(_) | Type::Str) {
-                    self.error(p.span, "P4_16 14.1 (actions)", format!("an action cannot have a parameter of type `{}`", p.ty));
+                    self.error(p.span, Rule::Actions, format!("an action cannot have a parameter of type `{}`", p.ty));
                 }
             } else if directionless {
-                self.error(p.span, "P4_16 14.1 (actions)", "parameters with a direction stand before those without");
+                self.error(p.span, Rule::Actions, "parameters with a direction stand before those without");
             }
         }
         let context = std::mem::replace(&mut self.context, Context::Action);
@@ -188,7 +189,7 @@ impl<'a> Checker<'a, '_> {
         self.declare_own_type_params(&c.type_parameters);
         let given = self.resolve_params(&c.constructor_parameters, Some(Self::constructor_local));
         for p in given.iter().filter(|p| matches!(p.ty, Type::Parser(_))) {
-            self.error(p.span, "P4_16 11.3 (instantiations)", format!("`{}` is a parser, and a control has none", p.name));
+            self.error(p.span, Rule::Instantiations, format!("`{}` is a parser, and a control has none", p.name));
         }
         self.resolve_params(&c.parameters, Some(Self::param_local));
         self.push_scope();
@@ -224,7 +225,7 @@ impl<'a> Checker<'a, '_> {
 
     /// An implementation has the signature of its abstract method.
     fn check_implementation(&mut self, t: &Type, f: &'a FunctionDeclaration) {
-        const ABSTRACT: &str = "P4_16 11.3.1 (abstract methods)";
+        const ABSTRACT: Rule = Rule::AbstractMethods;
         let Type::Extern(n) = t else { return };
         let Some(def) = self.extern_def(n.decl) else { return };
         let name = &f.prototype.name;
@@ -288,18 +289,14 @@ impl<'a> Checker<'a, '_> {
                 .collect();
             for m in &abstract_methods {
                 if !given.contains(&m) {
-                    self.error(
-                        span,
-                        "P4_16 11.3.1 (abstract methods)",
-                        format!("`{}` must implement the abstract method `{m}`", i.name.name),
-                    );
+                    self.error(span, Rule::AbstractMethods, format!("`{}` must implement the abstract method `{m}`", i.name.name));
                 }
             }
             if i.initializer.is_some() && abstract_methods.is_empty() {
-                self.error(span, "P4_16 11.3.1 (abstract methods)", format!("extern `{}` has no abstract methods to implement", n.name));
+                self.error(span, Rule::AbstractMethods, format!("extern `{}` has no abstract methods to implement", n.name));
             }
         } else if i.initializer.is_some() {
-            self.error(span, "P4_16 11.3.1 (abstract methods)", "only extern objects have abstract methods to implement");
+            self.error(span, Rule::AbstractMethods, "only extern objects have abstract methods to implement");
         }
         for d in i.initializer.iter().flatten() {
             match &d.kind {
@@ -314,7 +311,7 @@ impl<'a> Checker<'a, '_> {
     }
 }
 
-const INFERENCE: &str = "P4_16 8.26 (type inference)";
+const INFERENCE: Rule = Rule::Inference;
 
 /// Whether each path through the block ends in `return` or `exit`.
 fn block_returns(b: &Block) -> bool {

@@ -9,9 +9,10 @@ use fairlane_syntax::Code;
 use super::defs::{Applicable, EnumDef, ExternDef, FieldDef, ParamSig, Signature, StructDef};
 use super::scope::{Access, Local};
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::{DeclId, Named, Type, TypeParam};
 
-const EXTERNS: &str = "P4_16 7.2.11 (extern types)";
+const EXTERNS: Rule = Rule::ExternTypes;
 
 /// The name that a declaration gives, if it gives one.
 pub(crate) fn declared_name(d: &Declaration) -> Option<&Ident> {
@@ -55,7 +56,7 @@ impl<'a> Checker<'a, '_> {
             DeclarationKind::Error(names) => {
                 for n in names {
                     if self.out.errors.contains(&n.name) {
-                        self.error(n.span, "P4_16 7.1.2 (error)", format!("error `{}` is already declared", n.name));
+                        self.error(n.span, Rule::ErrorType, format!("error `{}` is already declared", n.name));
                     } else {
                         self.out.errors.push(n.name.clone());
                     }
@@ -64,7 +65,7 @@ impl<'a> Checker<'a, '_> {
             DeclarationKind::MatchKind(names) => {
                 for n in names {
                     if self.out.match_kinds.contains(&n.name) {
-                        self.error(n.span, "P4_16 7.1.3 (match_kind)", format!("match kind `{}` is already declared", n.name));
+                        self.error(n.span, Rule::MatchKinds, format!("match kind `{}` is already declared", n.name));
                     } else {
                         self.out.match_kinds.push(n.name.clone());
                     }
@@ -78,7 +79,7 @@ impl<'a> Checker<'a, '_> {
         let clash = earlier.iter().any(|e| !(overloads(&self.out.decls[e.0 as usize].kind) && overloads(&d.kind)));
         earlier.push(id);
         if clash {
-            self.error(name.span, "P4_16 6.6.1 (scopes)", format!("`{}` is already declared at the top level", name.name));
+            self.error(name.span, Rule::Scopes, format!("`{}` is already declared at the top level", name.name));
         }
     }
 
@@ -123,7 +124,7 @@ impl<'a> Checker<'a, '_> {
         if self.resolving.contains(&id) {
             let d = self.decl(id);
             let span = declared_name(d).map_or(d.span, |n| n.span);
-            self.error_code(Code::Recursion, span, "P4_16 7.2.9 (type nesting)", "the declaration refers to itself");
+            self.error_code(Code::Recursion, span, Rule::TypeNesting, "the declaration refers to itself");
             return None;
         }
         self.resolving.push(id);
@@ -155,18 +156,18 @@ impl<'a> Checker<'a, '_> {
                 let ty = c.resolve_type(&f.ty);
                 if !seen.insert(f.name.name.clone()) {
                     let text = format!("field `{}` is already declared in `{}`", f.name.name, s.name.name);
-                    c.error(f.name.span, "P4_16 7.2.6 (struct)", text);
+                    c.error(f.name.span, Rule::StructTypes, text);
                     continue;
                 }
                 if super::typedefs::mentions(&ty, id, 0) {
                     let text = format!("`{}` has a field of its own type", s.name.name);
-                    c.error_code(Code::Recursion, f.ty.span, "P4_16 7.2.9 (type nesting)", text);
+                    c.error_code(Code::Recursion, f.ty.span, Rule::TypeNesting, text);
                     continue;
                 }
                 c.check_field_type(d, &ty, f);
                 c.check_match_annotation(f);
                 if matches!(ty, Type::Varbit(_)) && fields.iter().any(|f: &FieldDef| matches!(f.ty, Type::Varbit(_))) {
-                    c.error(f.name.span, "P4_16 7.2.9 (type nesting)", format!("header `{}` has more than one varbit field", s.name.name));
+                    c.error(f.name.span, Rule::TypeNesting, format!("header `{}` has more than one varbit field", s.name.name));
                 }
                 fields.push(FieldDef { name: f.name.name.clone(), ty });
             }
@@ -188,7 +189,7 @@ impl<'a> Checker<'a, '_> {
             };
             if !kind.is_some_and(|k| self.out.match_kinds.contains(&k)) {
                 let text = "`@match` takes one match kind";
-                self.error_help(a.span, "P4_16 20 (annotations)", text, "write `@match(exact)`, `@match(ternary)` or `@match(lpm)`");
+                self.error_help(a.span, Rule::Annotations, text, "write `@match(exact)`, `@match(ternary)` or `@match(lpm)`");
             }
         }
     }
@@ -197,7 +198,7 @@ impl<'a> Checker<'a, '_> {
     fn check_field_type(&mut self, d: &Declaration, ty: &Type, f: &Field) {
         if let Some(what) = self.misplaced_field(&d.kind, ty) {
             let text = format!("field `{}` of type `{ty}` cannot be in {what}", f.name.name);
-            self.error(f.ty.span, "P4_16 7.2.9 (type nesting)", text);
+            self.error(f.ty.span, Rule::TypeNesting, text);
         }
     }
 
@@ -263,7 +264,7 @@ impl<'a> Checker<'a, '_> {
                 let ty = c.resolve_type(t);
                 if !matches!(ty, Type::Bits { .. } | Type::Unknown) {
                     let text = format!("an enum needs a fixed-width integer type, not `{ty}`");
-                    c.error(t.span, "P4_16 7.2.1 (enum)", text);
+                    c.error(t.span, Rule::EnumTypes, text);
                     return Type::Unknown;
                 }
                 ty
@@ -272,34 +273,34 @@ impl<'a> Checker<'a, '_> {
             for m in &e.members {
                 if members.iter().any(|(n, _)| *n == m.name.name) {
                     let text = format!("member `{}` is already declared in `{}`", m.name.name, e.name.name);
-                    c.error(m.name.span, "P4_16 7.2.1 (enum)", text);
+                    c.error(m.name.span, Rule::EnumTypes, text);
                     continue;
                 }
                 let value = match (&underlying, &m.value) {
                     (None, None) => None,
                     (Some(ty), Some(v)) => {
                         let t = c.check_expr(v);
-                        c.expect_type(ty, &t, v.span, "P4_16 7.2.1 (enum)", "the value of the member");
+                        c.expect_type(ty, &t, v.span, Rule::EnumTypes, "the value of the member");
                         // A member may refer to those before it.
                         let value = c.eval_int(v);
                         if value.is_none() && !t.is_unknown() {
-                            c.error(v.span, "P4_16 7.2.1 (enum)", "the value of a member must be known at compile time");
+                            c.error(v.span, Rule::EnumTypes, "the value of a member must be known at compile time");
                         }
                         if let Some(v) = value.as_ref().filter(|v| super::constants::wrap((*v).clone(), ty) != **v) {
                             let text = format!("the value {v} of member `{}` does not fit `{ty}`", m.name.name);
-                            c.error(m.name.span, "P4_16 7.2.1 (enum)", text);
+                            c.error(m.name.span, Rule::EnumTypes, text);
                         }
                         value
                     }
                     (Some(_), None) => {
                         let text = format!("member `{}` needs a value: `{} = ...`", m.name.name, m.name.name);
-                        c.error(m.name.span, "P4_16 7.2.1 (enum)", text);
+                        c.error(m.name.span, Rule::EnumTypes, text);
                         None
                     }
                     (None, Some(v)) => {
                         c.error_help(
                             v.span,
-                            "P4_16 7.2.1 (enum)",
+                            Rule::EnumTypes,
                             "only an enum with an underlying type has values",
                             format!("write `enum bit<8> {}`", e.name.name),
                         );
@@ -324,13 +325,13 @@ impl<'a> Checker<'a, '_> {
                 && matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_) | Type::Str)
             {
                 let text = format!("a parameter of type `{ty}` has no direction");
-                self.error(p.span, "P4_16 6.8 (calling convention)", text);
+                self.error(p.span, Rule::CallingConvention, text);
             }
             if matches!(ty, Type::Int) && p.direction != Direction::None {
-                self.error(p.span, "P4_16 6.8 (calling convention)", "a parameter of type `int` has no direction");
+                self.error(p.span, Rule::CallingConvention, "a parameter of type `int` has no direction");
             }
             if matches!(ty, Type::Void) {
-                self.error(p.ty.span, "P4_16 7.1.1 (void)", "a parameter cannot be `void`");
+                self.error(p.ty.span, Rule::Void, "a parameter cannot be `void`");
             }
             if let Type::Parser(n) | Type::Control(n) = &ty {
                 let what = match &self.decl(n.decl).kind {
@@ -341,19 +342,19 @@ impl<'a> Checker<'a, '_> {
                 if let Some(what) = what {
                     let text = format!("`{ty}` is a {what}, and not the type of parameter `{}`", p.name.name);
                     let help = format!("declare a {what} type of its signature, `{what} T(...);`, and use that");
-                    self.error_help(p.ty.span, "P4_16 6.8 (calling convention)", text, help);
+                    self.error_help(p.ty.span, Rule::CallingConvention, text, help);
                 }
             }
             if let Some(e) = &p.default {
                 let t = self.check_expr_expecting(e, &ty);
-                self.expect_type(&ty, &t, e.span, "P4_16 6.8.2 (optional parameters)", "the default value");
+                self.expect_type(&ty, &t, e.span, Rule::OptionalParameters, "the default value");
                 let computed = matches!(e.kind, ExprKind::Call { .. } | ExprKind::Name(_) | ExprKind::Binary(..) | ExprKind::Unary(..));
                 let object = matches!(ty, Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
                 if computed && !object && !t.is_unknown() && self.eval(e).is_none() && !self.is_constructor_param(e) {
-                    self.error(e.span, "P4_16 18.1 (compile-time known values)", "a default value must be known at compile time");
+                    self.error(e.span, Rule::KnownValues, "a default value must be known at compile time");
                 }
                 if matches!(p.direction, Direction::Out | Direction::InOut) {
-                    self.error(p.span, "P4_16 6.8.2 (optional parameters)", "an `out` or `inout` parameter cannot have a default value");
+                    self.error(p.span, Rule::OptionalParameters, "an `out` or `inout` parameter cannot have a default value");
                 }
             }
             let optional = p.default.is_some() || p.annotations.iter().any(|a| &*a.name.name == "optional");
@@ -361,7 +362,7 @@ impl<'a> Checker<'a, '_> {
             if let Some(local) = declare {
                 self.declare(&p.name, local(&sig));
             } else if out.iter().any(|q| q.name == sig.name) {
-                self.error(p.name.span, "P4_16 6.6.1 (scopes)", format!("parameter `{}` is already declared", p.name.name));
+                self.error(p.name.span, Rule::Scopes, format!("parameter `{}` is already declared", p.name.name));
             }
             out.push(sig);
         }
@@ -372,7 +373,7 @@ impl<'a> Checker<'a, '_> {
     pub(crate) fn refuse_optional(&mut self, params: &[Parameter]) {
         for p in params.iter().filter(|p| p.annotations.iter().any(|a| &*a.name.name == "optional")) {
             let text = format!("`{}` cannot be `@optional`", p.name.name);
-            self.error_help(p.name.span, "P4_16 6.8.2 (optional parameters)", text, "give it a default value");
+            self.error_help(p.name.span, Rule::OptionalParameters, text, "give it a default value");
         }
     }
 
@@ -481,7 +482,7 @@ impl<'a> Checker<'a, '_> {
             if !matches!(d.kind, DeclarationKind::Package(_)) {
                 for p in params.iter().filter(|p| matches!(p.ty, Type::Parser(_) | Type::Control(_) | Type::Package(_))) {
                     let text = format!("parameter `{}` cannot have the type `{}`", p.name, p.ty);
-                    c.error_help(p.span, "P4_16 6.8 (calling convention)", text, "make it a parameter of the constructor");
+                    c.error_help(p.span, Rule::CallingConvention, text, "make it a parameter of the constructor");
                 }
             }
             if concrete {

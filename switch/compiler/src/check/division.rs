@@ -6,7 +6,8 @@ use num_traits::{One, Zero};
 
 use super::scope::{Access, Context, Local};
 use super::{Checked, Checker};
-use crate::report::{Report, BMV2};
+use crate::report::Report;
+use crate::rule::Rule;
 
 impl Checker<'_, '_> {
     /// Notes a division that nothing makes a constant or a shift: by a variable, or of one by what is no power of two. In functions the
@@ -46,7 +47,7 @@ pub(crate) fn tell_divisions(checked: &Checked<'_>, report: &mut Report) {
     }
     let reached = crate::flow::reached::from_main(checked);
     for (_, span, op) in checked.divisions.iter().filter(|(decl, _, _)| reached.contains(decl)) {
-        report.error_help(*span, BMV2, no_division(*op), NO_DIVISION_HELP);
+        report.error_help(*span, Rule::Bmv2, no_division(*op), NO_DIVISION_HELP);
     }
 }
 

@@ -10,9 +10,10 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 use super::constants::{wrap, ConstVal};
 use super::defs::Signature;
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::Type;
 
-const ENTRIES: &str = "P4_16 14.2.1 (entries)";
+const ENTRIES: Rule = Rule::Entries;
 
 /// Value and mask of one component of an entry's key; `None` where it is no plain value (a range).
 type Pattern = Option<(BigInt, BigInt)>;
@@ -63,7 +64,7 @@ impl<'a> Checker<'a, '_> {
         if reference.annotations.iter().any(|a| &*a.name.name == "defaultonly") {
             self.error(
                 e.action.span,
-                "P4_16 20.3.2 (action list annotations)",
+                Rule::ActionListAnnotations,
                 format!("`{}` is `@defaultonly` and cannot be in an entry", sig.as_ref().map_or("it", |s| &s.name)),
             );
         }

@@ -7,13 +7,14 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::scope::{Context, Local};
 use super::{Checker, MAX_DEPTH};
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 
 impl<'a> Checker<'a, '_> {
     /// The type of an expression, [`Type::Unknown`] after an error. Remembered by node.
     pub(crate) fn check_expr(&mut self, e: &Expr) -> Type {
         if self.depth > MAX_DEPTH {
-            self.error(e.span, "P4_16 8 (expressions)", "the expression is nested too deeply for this compiler");
+            self.error(e.span, Rule::Expressions, "the expression is nested too deeply for this compiler");
             return Type::Unknown;
         }
         self.depth += 1;
@@ -29,7 +30,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Checks an expression and that its value fits.
-    pub(crate) fn check_against(&mut self, e: &Expr, expected: &Type, rule: &'static str, what: &str) -> Type {
+    pub(crate) fn check_against(&mut self, e: &Expr, expected: &Type, rule: Rule, what: &str) -> Type {
         let t = self.check_expr_expecting(e, expected);
         if self.expect_type(expected, &t, e.span, rule, what) {
             self.refuse_tuple(expected, e, rule, what);
@@ -38,7 +39,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Checks a condition.
-    pub(crate) fn check_condition(&mut self, e: &Expr, rule: &'static str) {
+    pub(crate) fn check_condition(&mut self, e: &Expr, rule: Rule) {
         self.check_against(e, &Type::Bool, rule, "the condition");
     }
 
@@ -49,11 +50,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::String(_) => Type::Str,
             ExprKind::Name(p) => self.name(p),
             ExprKind::This => {
-                self.error(
-                    e.span,
-                    "P4_16 11.3.1 (abstract methods)",
-                    "`this` can only be used in the implementation of an abstract method",
-                );
+                self.error(e.span, Rule::AbstractMethods, "`this` can only be used in the implementation of an abstract method");
                 Type::Unknown
             }
             ExprKind::Member(base, m) => self.member(base, m),
@@ -69,21 +66,23 @@ impl<'a> Checker<'a, '_> {
                     match (&to, &from) {
                         (Type::Bits { width, signed: true }, Type::Bits { .. }) => self.error_help(
                             e.span,
-                            "P4_16 8.12.1 (explicit casts)",
+                            Rule::Casts,
                             text,
                             format!("change the width first: `(int<{width}>)(bit<{width}>)(...)`"),
                         ),
-                        (Type::Bits { width, signed: false }, Type::Bits { width: from, .. }) => self.error_help(
-                            e.span,
-                            "P4_16 8.12.1 (explicit casts)",
-                            text,
-                            format!("change the sign first: `(bit<{width}>)(bit<{from}>)(...)`"),
-                        ),
-                        _ => self.error(e.span, "P4_16 8.12.1 (explicit casts)", text),
+                        (Type::Bits { width, signed: false }, Type::Bits { width: from, .. }) => {
+                            self.error_help(
+                                e.span,
+                                Rule::Casts,
+                                text,
+                                format!("change the sign first: `(bit<{width}>)(bit<{from}>)(...)`"),
+                            );
+                        }
+                        _ => self.error(e.span, Rule::Casts, text),
                     }
                 } else if self.zonk(&to) == Type::Bool && self.zonk(&from) == Type::Int {
                     if let Some(v) = self.eval_int(inner).filter(|v| !v.is_zero() && *v != 1.into()) {
-                        self.error(e.span, "P4_16 8.12.1 (explicit casts)", format!("only 0 and 1 can be cast to `bool`, not {v}"));
+                        self.error(e.span, Rule::Casts, format!("only 0 and 1 can be cast to `bool`, not {v}"));
                     }
                 }
                 to
@@ -91,13 +90,13 @@ impl<'a> Checker<'a, '_> {
             ExprKind::Unary(op, inner) => self.unary(*op, inner),
             ExprKind::Binary(op, l, r) => self.binary(*op, l, r, e.span),
             ExprKind::Ternary(c, t, f) => {
-                self.check_condition(c, "P4_16 8.5.1 (conditional operator)");
+                self.check_condition(c, Rule::ConditionalOperator);
                 let (tt, ft) = (self.check_expr(t), self.check_expr(f));
                 match self.common_type(&tt, &ft) {
                     Some(Type::Int) if self.eval(c).is_none() => {
                         self.error_help(
                             e.span,
-                            "P4_16 8.5.1 (conditional operator)",
+                            Rule::ConditionalOperator,
                             "both alternatives are literals without a width",
                             "give one a width: `8w1`",
                         );
@@ -107,7 +106,7 @@ impl<'a> Checker<'a, '_> {
                     None => {
                         let (a, b) = (self.zonk(&tt), self.zonk(&ft));
                         let text = format!("the alternatives have different types, `{a}` and `{b}`");
-                        self.error(e.span, "P4_16 8.5.1 (conditional operator)", text);
+                        self.error(e.span, Rule::ConditionalOperator, text);
                         Type::Unknown
                     }
                 }
@@ -126,7 +125,7 @@ impl<'a> Checker<'a, '_> {
                 for (n, x) in fields {
                     let t = self.check_expr(x);
                     if types.iter().any(|(m, _)| *m == n.name) {
-                        self.error(n.span, "P4_16 8.14 (structure-valued expressions)", format!("field `{}` is given twice", n.name));
+                        self.error(n.span, Rule::Structures, format!("field `{}` is given twice", n.name));
                     } else {
                         types.push((n.name.clone(), t));
                     }
@@ -139,7 +138,7 @@ impl<'a> Checker<'a, '_> {
             ExprKind::InvalidHeader => Type::InvalidHeader,
             ExprKind::Dots => Type::Default,
             ExprKind::Default | ExprKind::DontCare => {
-                self.error(e.span, "P4_16 8 (expressions)", "`_` and `default` are no values");
+                self.error(e.span, Rule::Expressions, "`_` and `default` are no values");
                 Type::Unknown
             }
             ExprKind::Invalid => Type::Unknown,
@@ -149,7 +148,7 @@ impl<'a> Checker<'a, '_> {
     fn int_literal(&mut self, l: &IntLiteral, span: Span) -> Type {
         let Some(w) = l.width else { return Type::Int };
         if w.signed && w.bits == 0 || w.bits > 1 << 16 {
-            self.error(span, "P4_16 6.4.3 (literal constants)", format!("{} is no width for a literal", w.bits));
+            self.error(span, Rule::Literals, format!("{} is no width for a literal", w.bits));
             return Type::Unknown;
         }
         let t = Type::Bits { width: w.bits, signed: w.signed };
@@ -198,7 +197,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn not_a_value(&mut self, p: &Path, what: &str) -> Type {
-        self.error(p.span, "P4_16 8 (expressions)", format!("`{}` is {what}, not a value", p.name.name));
+        self.error(p.span, Rule::Expressions, format!("`{}` is {what}, not a value", p.name.name));
         Type::Unknown
     }
 
@@ -221,7 +220,7 @@ impl<'a> Checker<'a, '_> {
         match &ty {
             Type::ErrorCode => {
                 if !self.out.errors.contains(&m.name) {
-                    self.error(m.span, "P4_16 7.1.2 (error)", format!("error `{}` is not declared", m.name));
+                    self.error(m.span, Rule::ErrorType, format!("error `{}` is not declared", m.name));
                 }
                 Type::ErrorCode
             }
@@ -232,7 +231,7 @@ impl<'a> Checker<'a, '_> {
 
     fn enum_member(&mut self, t: &Type, m: &Ident) -> Type {
         let (Type::Enum(n) | Type::SerEnum(n, _)) = t else {
-            self.error(m.span, "P4_16 8.17 (struct types)", format!("type `{t}` has no member `{}`", m.name));
+            self.error(m.span, Rule::StructFields, format!("type `{t}` has no member `{}`", m.name));
             return Type::Unknown;
         };
         let members: Vec<Symbol> = self.enum_def(n.decl).map(|d| d.members.iter().map(|(m, _)| m.clone()).collect()).unwrap_or_default();
@@ -241,7 +240,7 @@ impl<'a> Checker<'a, '_> {
         }
         self.error_help(
             m.span,
-            "P4_16 8.3 (enum)",
+            Rule::EnumMembers,
             format!("enum `{}` has no member `{}`", n.name, m.name),
             meant(&m.name, "its members are", members.iter().map(|m| &**m)),
         );
@@ -263,7 +262,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 self.error_help(
                     m.span,
-                    "P4_16 8.17 (struct types)",
+                    Rule::StructFields,
                     format!("`{t}` has no field `{}`", m.name),
                     meant(&m.name, "its fields are", fields.iter().map(|(f, _)| &**f)),
                 );
@@ -272,7 +271,7 @@ impl<'a> Checker<'a, '_> {
             Type::Record(fields) => match fields.iter().find(|(f, _)| *f == m.name) {
                 Some((_, t)) => t.clone(),
                 None => {
-                    self.error(m.span, "P4_16 8.14 (structure-valued expressions)", format!("there is no field `{}`", m.name));
+                    self.error(m.span, Rule::Structures, format!("there is no field `{}`", m.name));
                     Type::Unknown
                 }
             },
@@ -281,7 +280,7 @@ impl<'a> Checker<'a, '_> {
                     if self.context != Context::Parser {
                         self.error_help(
                             m.span,
-                            "P4_16 8.20 (header stacks)",
+                            Rule::HeaderStacks,
                             format!("`{}` of a header stack can only be used in a parser", m.name),
                             "use an index",
                         );
@@ -290,7 +289,7 @@ impl<'a> Checker<'a, '_> {
                 }
                 "lastIndex" => {
                     if self.context != Context::Parser {
-                        self.error(m.span, "P4_16 8.20 (header stacks)", "`lastIndex` can only be used in a parser");
+                        self.error(m.span, Rule::HeaderStacks, "`lastIndex` can only be used in a parser");
                     }
                     Type::bit(32)
                 }
@@ -298,7 +297,7 @@ impl<'a> Checker<'a, '_> {
                 _ => {
                     self.error_help(
                         m.span,
-                        "P4_16 8.20 (header stacks)",
+                        Rule::HeaderStacks,
                         format!("a header stack has no member `{}`", m.name),
                         "it has `next`, `last`, `lastIndex`, `size`, `push_front(n)` and `pop_front(n)`",
                     );
@@ -311,7 +310,7 @@ impl<'a> Checker<'a, '_> {
                 _ => {
                     self.error_help(
                         m.span,
-                        "P4_16 8.17 (struct types)",
+                        Rule::StructFields,
                         format!("the result of a table's `apply` has no member `{}`", m.name),
                         "it has `hit`, `miss` and `action_run`",
                     );
@@ -319,7 +318,7 @@ impl<'a> Checker<'a, '_> {
                 }
             },
             _ => {
-                self.error(m.span, "P4_16 8.17 (struct types)", format!("a value of type `{t}` has no member `{}`", m.name));
+                self.error(m.span, Rule::StructFields, format!("a value of type `{t}` has no member `{}`", m.name));
                 Type::Unknown
             }
         }
@@ -331,7 +330,7 @@ impl<'a> Checker<'a, '_> {
         let t = self.zonk(&t);
         let stripped = self.strip_newtype(&it);
         if !matches!(stripped, Type::Bits { .. } | Type::Int | Type::SerEnum(..) | Type::Unknown) {
-            self.error(index.span, "P4_16 8.19 (arrays)", format!("an index must be an integer, not `{it}`"));
+            self.error(index.span, Rule::Arrays, format!("an index must be an integer, not `{it}`"));
         }
         let value = self.eval_int(index);
         let bound = match &t {
@@ -339,14 +338,14 @@ impl<'a> Checker<'a, '_> {
             Type::Tuple(ts) => ts.len(),
             Type::Unknown => return Type::Unknown,
             _ => {
-                self.error(base.span, "P4_16 8.19 (arrays)", format!("a value of type `{t}` cannot be indexed"));
+                self.error(base.span, Rule::Arrays, format!("a value of type `{t}` cannot be indexed"));
                 return Type::Unknown;
             }
         };
         if let Some(v) = &value {
             if v.is_negative() || v.to_usize().is_none_or(|v| v >= bound) {
                 let text = format!("index {v} is out of bounds: `{t}` has {bound} elements");
-                self.error(index.span, "P4_16 8.19 (arrays)", text);
+                self.error(index.span, Rule::Arrays, text);
                 return Type::Unknown;
             }
         }
@@ -354,7 +353,7 @@ impl<'a> Checker<'a, '_> {
             (Type::Stack(element, _), _) => (**element).clone(),
             (Type::Tuple(ts), Some(v)) => v.to_usize().and_then(|v| ts.get(v).cloned()).unwrap_or(Type::Unknown),
             _ => {
-                self.error(index.span, "P4_16 8.13 (tuples)", "the index of a tuple must be known at compile time");
+                self.error(index.span, Rule::Tuples, "the index of a tuple must be known at compile time");
                 Type::Unknown
             }
         }
@@ -370,7 +369,7 @@ impl<'a> Checker<'a, '_> {
             t => t,
         };
         let (Some(h), Some(l)) = (self.eval_int(high), self.eval_int(low)) else {
-            self.error(high.span.to(low.span), "P4_16 8.7 (fixed-width bit types)", "the bounds of a slice must be known at compile time");
+            self.error(high.span.to(low.span), Rule::Bits, "the bounds of a slice must be known at compile time");
             return Type::Unknown;
         };
         let width = match t {
@@ -378,7 +377,7 @@ impl<'a> Checker<'a, '_> {
             Type::Int => 1 << 16,
             Type::Unknown => return Type::Unknown,
             _ => {
-                self.error(base.span, "P4_16 8.7 (fixed-width bit types)", format!("a value of type `{t}` cannot be sliced"));
+                self.error(base.span, Rule::Bits, format!("a value of type `{t}` cannot be sliced"));
                 return Type::Unknown;
             }
         };
@@ -389,7 +388,7 @@ impl<'a> Checker<'a, '_> {
                     "[{h}:{l}] is no slice of `{t}`: the bounds go from the high bit, at most {}, to the low one",
                     width.saturating_sub(1)
                 );
-                self.error(high.span.to(low.span), "P4_16 8.7 (fixed-width bit types)", text);
+                self.error(high.span.to(low.span), Rule::Bits, text);
                 Type::Unknown
             }
         }
@@ -410,7 +409,7 @@ impl<'a> Checker<'a, '_> {
             _ => false,
         };
         if !ok {
-            self.error(inner.span, "P4_16 8.7 (fixed-width bit types)", format!("`{}` is not defined on `{t}`", op.symbol()));
+            self.error(inner.span, Rule::Bits, format!("`{}` is not defined on `{t}`", op.symbol()));
             return Type::Unknown;
         }
         t
@@ -445,7 +444,7 @@ impl<'a> Checker<'a, '_> {
         match op {
             BinaryOp::And | BinaryOp::Or => {
                 if lt != Type::Bool || rt != Type::Bool {
-                    mismatch(self, "P4_16 8.5 (Booleans)");
+                    mismatch(self, Rule::Booleans);
                 }
                 Type::Bool
             }
@@ -454,11 +453,11 @@ impl<'a> Checker<'a, '_> {
                 match common {
                     // Two structures without a type have no order of fields.
                     Some(Type::Record(_)) => {
-                        mismatch(self, "P4_16 8.7 (fixed-width bit types)");
+                        mismatch(self, Rule::Bits);
                     }
                     Some(t) if self.comparable(&t, 0) => {}
                     _ => {
-                        mismatch(self, "P4_16 8.7 (fixed-width bit types)");
+                        mismatch(self, Rule::Bits);
                     }
                 }
                 Type::Bool
@@ -469,7 +468,7 @@ impl<'a> Checker<'a, '_> {
                     // Two members of one serializable enum compare as their values.
                     Some(Type::SerEnum(..)) => {}
                     _ => {
-                        mismatch(self, "P4_16 8.7 (fixed-width bit types)");
+                        mismatch(self, Rule::Bits);
                     }
                 }
                 Type::Bool
@@ -493,13 +492,13 @@ impl<'a> Checker<'a, '_> {
                             if lt == Type::Int || rt == Type::Int {
                                 self.error_help(
                                     span,
-                                    "P4_16 8.10.1 (concatenation)",
+                                    Rule::Concatenation,
                                     "both operands of `++` need a width",
                                     "give the literal one: `8w5`",
                                 );
                                 return Type::Unknown;
                             }
-                            mismatch(self, "P4_16 8.10.1 (concatenation)")
+                            mismatch(self, Rule::Concatenation)
                         }
                     },
                 }
@@ -514,7 +513,7 @@ impl<'a> Checker<'a, '_> {
                     (Type::Bits { .. }, Type::Bits { signed: false, .. } | Type::Int | Type::SerEnum(..)) => true,
                     (Type::Int, Type::Int | Type::Bits { signed: false, .. }) => {
                         if amount.is_none() {
-                            self.error(r.span, "P4_16 8.10.2 (shifts)", "an `int` can only be shifted by an amount known at compile time");
+                            self.error(r.span, Rule::Shifts, "an `int` can only be shifted by an amount known at compile time");
                             return Type::Unknown;
                         }
                         true
@@ -522,7 +521,7 @@ impl<'a> Checker<'a, '_> {
                     _ => false,
                 };
                 if !ok {
-                    return mismatch(self, "P4_16 8.10.2 (shifts)");
+                    return mismatch(self, Rule::Shifts);
                 }
                 if let (Some(a), Type::Bits { width, .. }) = (&amount, &lt) {
                     if *a >= (*width).into() {
@@ -531,11 +530,11 @@ impl<'a> Checker<'a, '_> {
                 }
                 if let Some(a) = amount {
                     if a.is_negative() {
-                        self.error(r.span, "P4_16 8.10.2 (shifts)", format!("the shift amount {a} is negative"));
+                        self.error(r.span, Rule::Shifts, format!("the shift amount {a} is negative"));
                         return Type::Unknown;
                     }
                     if a.to_u32().is_none_or(|a| a > super::constants::MAX_SHIFT) {
-                        self.error(r.span, "P4_16 8.10.2 (shifts)", format!("the shift amount {a} is absurdly large"));
+                        self.error(r.span, Rule::Shifts, format!("the shift amount {a} is absurdly large"));
                         return Type::Unknown;
                     }
                 }
@@ -543,30 +542,26 @@ impl<'a> Checker<'a, '_> {
             }
             BinaryOp::AddSat | BinaryOp::SubSat => match self.common_type(&lt, &rt) {
                 Some(t @ (Type::Bits { .. } | Type::Unknown)) => t,
-                _ => mismatch(self, "P4_16 8.7 (fixed-width bit types)"),
+                _ => mismatch(self, Rule::Bits),
             },
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor => {
                 match self.arithmetic(&lt, &rt) {
                     Some(t) => t,
-                    None => mismatch(self, "P4_16 8.7 (fixed-width bit types)"),
+                    None => mismatch(self, Rule::Bits),
                 }
             }
             BinaryOp::Div | BinaryOp::Mod => {
-                let Some(t) = self.arithmetic(&lt, &rt) else { return mismatch(self, "P4_16 8.9 (arbitrary-precision integers)") };
+                let Some(t) = self.arithmetic(&lt, &rt) else { return mismatch(self, Rule::Integers) };
                 if matches!(t, Type::Bits { signed: true, .. }) {
-                    return mismatch(self, "P4_16 8.9 (arbitrary-precision integers)");
+                    return mismatch(self, Rule::Integers);
                 }
                 let (lv, rv) = (self.eval_int(l), self.eval_int(r));
                 if rv.as_ref().is_some_and(Zero::is_zero) {
-                    self.error(r.span, "P4_16 8.9 (arbitrary-precision integers)", "division by zero");
+                    self.error(r.span, Rule::Integers, "division by zero");
                     return Type::Unknown;
                 }
                 if [&lv, &rv].iter().any(|v| v.as_ref().is_some_and(Signed::is_negative)) {
-                    self.error(
-                        span,
-                        "P4_16 8.9 (arbitrary-precision integers)",
-                        format!("`{}` is not defined on negative numbers", op.symbol()),
-                    );
+                    self.error(span, Rule::Integers, format!("`{}` is not defined on negative numbers", op.symbol()));
                     return Type::Unknown;
                 }
                 self.note_division(op, l, r, span);

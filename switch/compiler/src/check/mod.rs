@@ -36,6 +36,7 @@ pub(crate) use division::{no_division, tell_divisions, NO_DIVISION_HELP};
 pub use scope::CallTarget;
 
 use crate::report::Report;
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 use scope::{Context, Local, TableInfo};
 
@@ -143,16 +144,16 @@ pub fn check<'a>(program: &'a Program, report: &mut Report) -> Checked<'a> {
 }
 
 impl<'a> Checker<'a, '_> {
-    pub(crate) fn error(&mut self, span: Span, rule: &'static str, text: impl Into<String>) {
+    pub(crate) fn error(&mut self, span: Span, rule: Rule, text: impl Into<String>) {
         self.report.error(span, rule, text);
     }
 
-    pub(crate) fn error_help(&mut self, span: Span, rule: &'static str, text: impl Into<String>, help: impl Into<String>) {
+    pub(crate) fn error_help(&mut self, span: Span, rule: Rule, text: impl Into<String>, help: impl Into<String>) {
         self.report.error_help(span, rule, text, help);
     }
 
     /// As [`Self::error`], of a kind that does not follow from the rule.
-    pub(crate) fn error_code(&mut self, code: Code, span: Span, rule: &'static str, text: impl Into<String>) {
+    pub(crate) fn error_code(&mut self, code: Code, span: Span, rule: Rule, text: impl Into<String>) {
         self.report.error_code(code, span, rule, text);
     }
 

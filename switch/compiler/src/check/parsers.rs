@@ -7,6 +7,7 @@ use fairlane_syntax::Code;
 
 use super::scope::{Context, Local};
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl<'a> Checker<'a, '_> {
@@ -15,7 +16,7 @@ impl<'a> Checker<'a, '_> {
         self.declare_own_type_params(&p.type_parameters);
         let given = self.resolve_params(&p.constructor_parameters, Some(Self::constructor_local));
         for c in given.iter().filter(|c| matches!(c.ty, Type::Control(_))) {
-            self.error(c.span, "P4_16 11.3 (instantiations)", format!("`{}` is a control, and a parser has none", c.name));
+            self.error(c.span, Rule::Instantiations, format!("`{}` is a control, and a parser has none", c.name));
         }
         self.resolve_params(&p.parameters, Some(Self::param_local));
         self.push_scope();
@@ -28,13 +29,13 @@ impl<'a> Checker<'a, '_> {
         }
         for s in &p.states {
             if matches!(&*s.name.name, "accept" | "reject") {
-                self.error(s.name.span, "P4_16 13.1 (parser states)", format!("state `{}` is built in", s.name.name));
+                self.error(s.name.span, Rule::ParserStates, format!("state `{}` is built in", s.name.name));
                 continue;
             }
             self.declare(&s.name, Local::State);
         }
         if !p.states.iter().any(|s| &*s.name.name == "start") {
-            self.error(p.name.span, "P4_16 13.1 (parser states)", format!("parser `{}` has no state `start`", p.name.name));
+            self.error(p.name.span, Rule::ParserStates, format!("parser `{}` has no state `start`", p.name.name));
         }
         for s in &p.states {
             self.check_state(p, s);
@@ -69,7 +70,7 @@ impl<'a> Checker<'a, '_> {
                 self.report.warning(Code::Unreachable, p.name.span, format!("parser `{}` never reaches `accept`", p.name.name));
             } else {
                 let text = format!("parser `{}` reaches neither `accept` nor `reject`", p.name.name);
-                self.error_code(Code::EndlessParser, p.name.span, "P4_16 13.4 (parser states)", text);
+                self.error_code(Code::EndlessParser, p.name.span, Rule::ParserLoops, text);
                 self.report.help("end it with `transition accept;`");
             }
         }
@@ -86,7 +87,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     pub(crate) fn check_value_set(&mut self, v: &'a ValueSetDeclaration) {
-        let rule = "P4_16 13.11 (value sets)";
+        let rule = Rule::ValueSets;
         let element = self.resolve_type(&v.element);
         if !is_key(&self.strip_newtype(&element)) && !matches!(self.strip_newtype(&element), Type::Struct(_)) {
             self.error(v.element.span, rule, format!("a value set cannot hold values of type `{element}`"));
@@ -114,14 +115,9 @@ impl<'a> Checker<'a, '_> {
                     let t = self.zonk(&t);
                     if !is_key(&self.strip_newtype(&t)) {
                         if t == Type::Int {
-                            self.error_help(
-                                k.span,
-                                "P4_16 13.6 (select expressions)",
-                                "a key must have a width",
-                                "give the literal one: `8w1`",
-                            );
+                            self.error_help(k.span, Rule::Select, "a key must have a width", "give the literal one: `8w1`");
                         } else {
-                            self.error(k.span, "P4_16 13.6 (select expressions)", format!("a value of type `{t}` cannot be a key"));
+                            self.error(k.span, Rule::Select, format!("a value of type `{t}` cannot be a key"));
                         }
                         keys.push(Type::Unknown);
                         continue;
@@ -141,7 +137,7 @@ impl<'a> Checker<'a, '_> {
                     if matches!(c.keyset.kind, KeysetKind::Default | KeysetKind::DontCare) {
                         closed = true;
                     }
-                    self.check_keyset(&c.keyset, &keys, "P4_16 13.6 (select expressions)");
+                    self.check_keyset(&c.keyset, &keys, Rule::Select);
                     self.check_target(p, &c.target);
                 }
             }
@@ -154,7 +150,7 @@ impl<'a> Checker<'a, '_> {
         if !known {
             self.error_help(
                 t.span,
-                "P4_16 13.5 (transition statements)",
+                Rule::Transitions,
                 format!("parser `{}` has no state `{}`", p.name.name, t.name),
                 super::exprs::meant(&t.name, "its states are", p.states.iter().map(|s| &*s.name.name).chain(["accept", "reject"])),
             );
@@ -162,7 +158,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// A keyset held against keys of the given types: of a `select` or a table's entry.
-    pub(crate) fn check_keyset(&mut self, k: &Keyset, keys: &[Type], rule: &'static str) {
+    pub(crate) fn check_keyset(&mut self, k: &Keyset, keys: &[Type], rule: Rule) {
         match &k.kind {
             KeysetKind::Default | KeysetKind::DontCare => {}
             KeysetKind::Tuple(parts) => {
@@ -195,11 +191,7 @@ impl<'a> Checker<'a, '_> {
                     let wanted: Vec<Type> = keys.iter().flat_map(|k| self.leaf_types(k, 0)).collect();
                     let fits = given.len() == wanted.len() && given.iter().zip(&wanted).all(|(a, b)| self.unify(b, a));
                     if !fits {
-                        self.error(
-                            e.span,
-                            "P4_16 13.11 (value sets)",
-                            format!("a value set of `{element}` does not fit the key of type `{awaited}`"),
-                        );
+                        self.error(e.span, Rule::ValueSets, format!("a value set of `{element}` does not fit the key of type `{awaited}`"));
                     }
                     return;
                 }
@@ -238,7 +230,7 @@ impl<'a> Checker<'a, '_> {
                     t => t.clone(),
                 };
                 if !matches!(stripped, Type::Bits { .. } | Type::SerEnum(..) | Type::Unknown) {
-                    self.error(k.span, "P4_16 8.16 (sets)", format!("masks and ranges are not defined on `{one}`"));
+                    self.error(k.span, Rule::Sets, format!("masks and ranges are not defined on `{one}`"));
                     return;
                 }
                 for (e, t) in [(a, at), (b, bt)] {

@@ -9,6 +9,7 @@ use fairlane_syntax::names::nearest;
 use super::constants::ConstVal;
 use super::defs::Signature;
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 
 /// What is being checked; says which statements are allowed.
@@ -92,7 +93,7 @@ impl Checker<'_, '_> {
         let clash = !entry.is_empty();
         entry.push(local);
         if clash {
-            self.error(name.span, "P4_16 6.6.1 (scopes)", format!("`{}` is already declared in this scope", name.name));
+            self.error(name.span, Rule::Scopes, format!("`{}` is already declared in this scope", name.name));
         }
     }
 
@@ -116,7 +117,7 @@ impl Checker<'_, '_> {
         if later {
             self.error_help(
                 name.span,
-                "P4_16 6.9 (name resolution)",
+                Rule::NameResolution,
                 format!("`{}` is used before its declaration", name.name),
                 "move the declaration up: a name is visible only after it",
             );
@@ -127,11 +128,11 @@ impl Checker<'_, '_> {
         match best {
             Some(k) => self.error_help(
                 name.span,
-                "P4_16 6.9 (name resolution)",
+                Rule::NameResolution,
                 format!("{what} `{}` is not declared", name.name),
                 format!("did you mean `{k}`?"),
             ),
-            None => self.error(name.span, "P4_16 6.9 (name resolution)", format!("{what} `{}` is not declared", name.name)),
+            None => self.error(name.span, Rule::NameResolution, format!("{what} `{}` is not declared", name.name)),
         }
     }
 }

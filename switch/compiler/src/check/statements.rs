@@ -5,6 +5,7 @@ use fairlane_syntax::Code;
 
 use super::scope::{Access, CallTarget, Context, Local};
 use super::{Checker, MAX_DEPTH};
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl<'a> Checker<'a, '_> {
@@ -25,7 +26,7 @@ impl<'a> Checker<'a, '_> {
 
     pub(crate) fn check_statement(&mut self, s: &'a Statement) {
         if self.depth > MAX_DEPTH {
-            self.error(s.span, "P4_16 12 (statements)", "statements are nested too deeply for this compiler");
+            self.error(s.span, Rule::Statements, "statements are nested too deeply for this compiler");
             return;
         }
         self.depth += 1;
@@ -42,7 +43,7 @@ impl<'a> Checker<'a, '_> {
                     let text = format!("`{}` is instantiated among statements", i.name.name);
                     self.error_help(
                         i.name.span,
-                        "P4_16 11.3 (instantiations)",
+                        Rule::Instantiations,
                         text,
                         "instantiate it among the locals of the parser or control, before the first state or `apply`",
                     );
@@ -56,7 +57,7 @@ impl<'a> Checker<'a, '_> {
             }
             StatementKind::Block(b) => self.check_block(b),
             StatementKind::If { condition, then_branch, else_branch } => {
-                self.check_condition(condition, "P4_16 12.6 (conditional statement)");
+                self.check_condition(condition, Rule::Conditional);
                 self.check_nested(then_branch);
                 if let Some(e) = else_branch {
                     self.check_nested(e);
@@ -68,7 +69,7 @@ impl<'a> Checker<'a, '_> {
                 for i in init {
                     self.check_statement(i);
                 }
-                self.check_condition(condition, "P4_16 12.8 (for statement)");
+                self.check_condition(condition, Rule::For);
                 for u in update {
                     self.check_statement(u);
                 }
@@ -81,19 +82,19 @@ impl<'a> Checker<'a, '_> {
             StatementKind::Return(value) => self.check_return(s, value.as_ref()),
             StatementKind::Exit => {
                 if !matches!(self.context, Context::Apply | Context::Action) {
-                    self.error(s.span, "P4_16 12.5 (exit statement)", "`exit` can only be used in controls and actions");
+                    self.error(s.span, Rule::Exit, "`exit` can only be used in controls and actions");
                 }
             }
             StatementKind::Break | StatementKind::Continue => {
                 if self.loop_depth == 0 {
-                    self.error(s.span, "P4_16 12.8 (for statement)", "`break` and `continue` can only be used in a loop");
+                    self.error(s.span, Rule::For, "`break` and `continue` can only be used in a loop");
                 }
             }
         }
     }
 
     fn assignment(&mut self, s: &Statement, target: &Expr, op: Option<BinaryOp>, value: &Expr) {
-        let rule = "P4_16 12.1 (assignment statement)";
+        let rule = Rule::Assignment;
         let t = self.check_expr(target);
         let v = self.check_expr(value);
         let t = self.zonk(&t);
@@ -121,7 +122,7 @@ impl<'a> Checker<'a, '_> {
             let v = self.zonk(&v);
             self.error(s.span, rule, format!("`{}=` is not defined on `{t}` and `{v}`", op.symbol()));
         } else if matches!(op, BinaryOp::Div | BinaryOp::Mod) && self.eval_int(value).is_some_and(|v| num_traits::Zero::is_zero(&v)) {
-            self.error(value.span, "P4_16 8.9 (arbitrary-precision integers)", "division by zero");
+            self.error(value.span, Rule::Integers, "division by zero");
         } else if matches!(op, BinaryOp::Div | BinaryOp::Mod) {
             self.note_division(op, target, value, s.span);
         }
@@ -131,19 +132,19 @@ impl<'a> Checker<'a, '_> {
         let t = self.check_expr(e);
         if !matches!(e.kind, ExprKind::Call { .. } | ExprKind::Construct(..)) {
             if !t.is_unknown() {
-                self.error(e.span, "P4_16 12 (statements)", "an expression is no statement; only a call is");
+                self.error(e.span, Rule::Statements, "an expression is no statement; only a call is");
             }
             return;
         }
         if let Some(info) = self.out.calls.get(&e.id) {
             if matches!(info.target, CallTarget::Constructor(_)) {
-                self.error(e.span, "P4_16 8.23 (constructor invocations)", "an instance must have a name to be used");
+                self.error(e.span, Rule::Constructors, "an instance must have a name to be used");
             }
         }
     }
 
     fn check_return(&mut self, s: &Statement, value: Option<&Expr>) {
-        let rule = "P4_16 12.4 (return statement)";
+        let rule = Rule::Return;
         if self.context == Context::Parser {
             self.error(s.span, rule, "`return` cannot be used in a parser");
             return;
@@ -168,7 +169,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn switch(&mut self, subject: &Expr, cases: &'a [SwitchCase]) {
-        let rule = "P4_16 12.7 (switch statement)";
+        let rule = Rule::Switch;
         let t = self.check_expr(subject);
         let t = self.zonk(&t);
         if self.context == Context::Parser {
@@ -196,7 +197,7 @@ impl<'a> Checker<'a, '_> {
                         let list = self.tables[table as usize].actions.iter().map(|a| format!("`{a}`")).collect::<Vec<_>>().join(", ");
                         self.error_help(
                             p.span,
-                            "P4_16 12.7.1 (switch on action_run)",
+                            Rule::SwitchOnAction,
                             format!("`{}` is no action of the table", p.name.name),
                             format!("its actions are {list}"),
                         );
@@ -204,22 +205,22 @@ impl<'a> Checker<'a, '_> {
                     Some(p.name.name.to_string())
                 }
                 _ if matches!(t, Type::ActionRun(_)) => {
-                    self.error(c.label.span, "P4_16 12.7.1 (switch on action_run)", "the label must be the name of an action");
+                    self.error(c.label.span, Rule::SwitchOnAction, "the label must be the name of an action");
                     None
                 }
                 _ => {
                     let lt = self.check_expr(&c.label);
-                    self.expect_type(&t, &lt, c.label.span, "P4_16 12.7.2 (switch on values)", "the label");
+                    self.expect_type(&t, &lt, c.label.span, Rule::SwitchOnValues, "the label");
                     let value = self.eval(&c.label);
                     if value.is_none() && !lt.is_unknown() {
-                        self.error(c.label.span, "P4_16 12.7.2 (switch on values)", "the label must be known at compile time");
+                        self.error(c.label.span, Rule::SwitchOnValues, "the label must be known at compile time");
                     }
                     value.map(|v| format!("{v:?}"))
                 }
             };
             if let Some(k) = key {
                 if seen.contains(&k) {
-                    self.error(c.label.span, "P4_16 12.7.3 (switch statements)", "this label stands in another case, too");
+                    self.error(c.label.span, Rule::AnySwitch, "this label stands in another case, too");
                 }
                 seen.push(k);
             }
@@ -247,7 +248,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn for_in(&mut self, variable: &'a ForVariable, collection: &'a ForCollection, body: &'a Statement) {
-        let rule = "P4_16 12.8 (for statement)";
+        let rule = Rule::For;
         self.push_scope();
         let element = match collection {
             ForCollection::Expression(e) => {
@@ -306,7 +307,7 @@ impl<'a> Checker<'a, '_> {
             DeclarationKind::Constant(c) => self.check_constant(c),
             DeclarationKind::Variable(v) => {
                 let ty = self.resolve_type(&v.ty);
-                let rule = "P4_16 11.2 (variables)";
+                let rule = Rule::Variables;
                 match &ty {
                     Type::Void | Type::Int | Type::Str | Type::MatchKind | Type::Set(_) => {
                         let text = format!("a variable cannot have the type `{ty}`");
@@ -336,15 +337,15 @@ impl<'a> Checker<'a, '_> {
                 let t = self.check_instantiation(i, d.span);
                 self.declare(&i.name, Local::Instance(t));
             }
-            _ => self.error(d.span, "P4_16 12 (statements)", "this cannot be declared here"),
+            _ => self.error(d.span, Rule::Statements, "this cannot be declared here"),
         }
     }
 
     pub(crate) fn check_constant(&mut self, c: &'a ConstantDeclaration) {
-        let rule = "P4_16 11.1 (constants)";
+        let rule = Rule::Constants;
         let ty = self.resolve_type(&c.ty);
         if matches!(c.ty.kind, TypeExprKind::DontCare) {
-            self.error(c.ty.span, "P4_16 8.26 (type inference)", "the type of a constant must be written");
+            self.error(c.ty.span, Rule::Inference, "the type of a constant must be written");
         }
         let t = self.check_expr_expecting(&c.value, &ty);
         let fits = self.expect_type(&ty, &t, c.value.span, rule, "the value");
@@ -366,7 +367,7 @@ impl<'a> Checker<'a, '_> {
         }
         let (Type::Struct(n) | Type::Header(n) | Type::Union(n)) = self.zonk(ty) else { return };
         for (t, arg) in n.args.iter().zip(args).filter(|(_, a)| matches!(a.kind, TypeExprKind::DontCare)) {
-            let rule = "P4_16 8.26 (type inference)";
+            let rule = Rule::Inference;
             match t {
                 Type::Int => {
                     self.error_help(value, rule, format!("the literals give no width for the `_` of `{}`", n.name), "give them one: `8w1`");
@@ -380,7 +381,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// The value of a constant's initialiser in the constant's type.
-    pub(crate) fn constant_value(&mut self, e: &Expr, ty: &Type, tell: bool, rule: &'static str) -> Option<super::ConstVal> {
+    pub(crate) fn constant_value(&mut self, e: &Expr, ty: &Type, tell: bool, rule: Rule) -> Option<super::ConstVal> {
         let value = self.eval(e);
         match value {
             Some(super::ConstVal::Int(v)) => {

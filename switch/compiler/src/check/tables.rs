@@ -11,6 +11,7 @@ use super::calls::Call;
 use super::defs::Signature;
 use super::scope::{CallTarget, Context, Local, TableInfo};
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The properties of tables besides key, actions, entries and default action: of the specification, of v1model and of PSA.
@@ -29,7 +30,7 @@ const KNOWN: [&str; 12] = [
     "psa_empty_group_action",
 ];
 
-const TABLES: &str = "P4_16 14.2.1 (table properties)";
+const TABLES: Rule = Rule::TableProperties;
 
 impl<'a> Checker<'a, '_> {
     /// The signature of an action by its written name.
@@ -101,7 +102,7 @@ impl<'a> Checker<'a, '_> {
                             let list = self.out.match_kinds.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
                             self.error_help(
                                 k.match_kind.span,
-                                "P4_16 7.1.3 (match_kind)",
+                                Rule::MatchKinds,
                                 format!("match kind `{}` is not declared", k.match_kind.name.name),
                                 format!("there are {list}"),
                             );
@@ -205,7 +206,7 @@ impl<'a> Checker<'a, '_> {
     fn check_no_action(&mut self, t: &TableDeclaration) {
         if self.lookup_global(&"NoAction".into()).is_empty() {
             let text = format!("table `{}` has no default action, and `NoAction` is not declared", t.name.name);
-            self.error_help(t.name.span, "P4_16 6.9 (name resolution)", text, "include core.p4, or give a `default_action`");
+            self.error_help(t.name.span, Rule::NameResolution, text, "include core.p4, or give a `default_action`");
         }
     }
 
@@ -219,7 +220,7 @@ impl<'a> Checker<'a, '_> {
             } else {
                 format!("`{}` needs {directed} arguments here, for its parameters with a direction", sig.name)
             };
-            self.error(a.span, "P4_16 14.2.1 (table properties)", text);
+            self.error(a.span, Rule::TableProperties, text);
             for x in arguments {
                 self.check_expr(&x.value);
             }
@@ -269,7 +270,7 @@ impl<'a> Checker<'a, '_> {
         if reference.annotations.iter().any(|a| &*a.name.name == "tableonly") {
             self.error(
                 path.span,
-                "P4_16 20.3.2 (action list annotations)",
+                Rule::ActionListAnnotations,
                 format!("`{}` is `@tableonly` and cannot be the default action", path.name.name),
             );
         }

@@ -6,6 +6,7 @@ use num_traits::ToPrimitive;
 
 use super::scope::Local;
 use super::Checker;
+use crate::rule::Rule;
 use crate::types::{DeclId, Named, Type};
 
 /// The widest bit string accepted. Wider ones are most likely a slip, and cost memory.
@@ -39,7 +40,7 @@ impl<'a> Checker<'a, '_> {
             TypeExprKind::Error => {
                 if self.out.errors.is_empty() {
                     let text = "`error` is not declared";
-                    self.error_help(t.span, "P4_16 6.9 (name resolution)", text, "include core.p4, or declare errors: `error { ... }`");
+                    self.error_help(t.span, Rule::NameResolution, text, "include core.p4, or declare errors: `error { ... }`");
                     return Type::Unknown;
                 }
                 Type::ErrorCode
@@ -68,7 +69,7 @@ impl<'a> Checker<'a, '_> {
                     (Type::Header(_) | Type::Union(_) | Type::Param(_), Some(n)) => Type::Stack(Box::new(element), n),
                     (_, Some(_)) => {
                         let text = format!("a stack holds headers or header unions, not `{element}`");
-                        self.error(e.span, "P4_16 7.2.4 (header stacks)", text);
+                        self.error(e.span, Rule::HeaderStackTypes, text);
                         Type::Unknown
                     }
                 }
@@ -88,7 +89,7 @@ impl<'a> Checker<'a, '_> {
             _ => return ty,
         };
         let text = format!("the {what} `{ty}` cannot be a type argument");
-        self.error_code(Code::TypeNesting, t.span, "P4_16 7.2.12 (type specialization)", text);
+        self.error_code(Code::TypeNesting, t.span, Rule::Specialization, text);
         Type::Unknown
     }
 
@@ -110,7 +111,7 @@ impl<'a> Checker<'a, '_> {
             }
             if let Some(what) = self.misplaced_field(&d.kind, &ty) {
                 let text = format!("field `{}` of `{t}` has the type `{ty}`, which cannot be in {what}", f.name);
-                self.error(span, "P4_16 7.2.9 (type nesting)", text);
+                self.error(span, Rule::TypeNesting, text);
                 if let Some(written) = s.fields.iter().find(|w| w.name.name == f.name) {
                     self.report.note(written.name.span, "the field");
                 }
@@ -125,7 +126,7 @@ impl<'a> Checker<'a, '_> {
         let bad = matches!(ty, Type::Void | Type::Extern(_) | Type::Parser(_) | Type::Control(_) | Type::Package(_));
         if bad || matches!(t.kind, TypeExprKind::DontCare) {
             let what = if bad { format!("of type `{ty}`") } else { "of a type left open".to_owned() };
-            self.error(t.span, "P4_16 7.2.9 (type nesting)", format!("a tuple cannot hold a value {what}"));
+            self.error(t.span, Rule::TypeNesting, format!("a tuple cannot hold a value {what}"));
             return Type::Unknown;
         }
         ty
@@ -138,14 +139,14 @@ impl<'a> Checker<'a, '_> {
             return None;
         }
         let Some(value) = self.eval_int(e) else {
-            self.error(e.span, "P4_16 7.1.6 (integers)", "a width or size must be an integer known at compile time");
+            self.error(e.span, Rule::IntegerTypes, "a width or size must be an integer known at compile time");
             return None;
         };
         match value.to_u32() {
             Some(w) if w >= least && w <= MAX_WIDTH => Some(w),
             _ => {
                 let text = format!("{value} is no width or size: it must be from {least} to {MAX_WIDTH}");
-                self.error(e.span, "P4_16 7.1.6 (integers)", text);
+                self.error(e.span, Rule::IntegerTypes, text);
                 None
             }
         }
@@ -161,7 +162,7 @@ impl<'a> Checker<'a, '_> {
             return match local.clone() {
                 Local::TypeParam(t) => t,
                 _ => {
-                    self.error(p.span, "P4_16 6.9 (name resolution)", format!("`{}` is not a type", p.name.name));
+                    self.error(p.span, Rule::NameResolution, format!("`{}` is not a type", p.name.name));
                     Type::Unknown
                 }
             };
@@ -170,7 +171,7 @@ impl<'a> Checker<'a, '_> {
             if self.lookup_global(&p.name.name).is_empty() {
                 self.undeclared(&p.name, "type");
             } else {
-                self.error(p.span, "P4_16 6.9 (name resolution)", format!("`{}` is not a type", p.name.name));
+                self.error(p.span, Rule::NameResolution, format!("`{}` is not a type", p.name.name));
             }
             return Type::Unknown;
         };
@@ -178,7 +179,7 @@ impl<'a> Checker<'a, '_> {
         let own = self.resolving.last() == Some(&id);
         if own && !matches!(self.decl(id).kind, DeclarationKind::Header(_) | DeclarationKind::HeaderUnion(_) | DeclarationKind::Struct(_)) {
             let text = format!("`{}` needs itself for its own declaration", p.name.name);
-            self.error_code(Code::Recursion, p.span, "P4_16 7.2.9 (type nesting)", text);
+            self.error_code(Code::Recursion, p.span, Rule::TypeNesting, text);
             return Type::Unknown;
         }
         self.type_of_decl(id, args, p.span, infer)
@@ -203,7 +204,7 @@ impl<'a> Checker<'a, '_> {
             Some((args, args_span)) => {
                 if args.len() != count {
                     let text = format!("`{}` takes {count} type arguments, not {}", name.name, args.len());
-                    self.error(args_span, "P4_16 7.2.12 (type specialization)", text);
+                    self.error(args_span, Rule::Specialization, text);
                     return Type::Unknown;
                 }
                 args
@@ -213,7 +214,7 @@ impl<'a> Checker<'a, '_> {
             None => {
                 self.error_help(
                     span,
-                    "P4_16 7.2.12 (type specialization)",
+                    Rule::Specialization,
                     format!("`{}` needs {count} type arguments", name.name),
                     format!("write `{}<...>`", name.name),
                 );
@@ -222,7 +223,7 @@ impl<'a> Checker<'a, '_> {
         };
         if args.iter().any(|a| mentions(a, id, 0)) {
             let text = format!("`{}` is its own type argument", name.name);
-            self.error_code(Code::Specialization, span, "P4_16 7.2.12 (type specialization)", text);
+            self.error_code(Code::Specialization, span, Rule::Specialization, text);
             return Type::Unknown;
         }
         let named = Named { decl: id, name: name.name.clone(), args };
@@ -244,7 +245,7 @@ impl<'a> Checker<'a, '_> {
                     let text = format!("`type` cannot be made of `{under}`");
                     self.error_help(
                         a.name.span,
-                        "P4_16 7.6 (new types)",
+                        Rule::NewTypes,
                         text,
                         "it is made of `bit<n>`, `int<n>` or `bool`; `typedef` names any type",
                     );
@@ -264,7 +265,7 @@ impl<'a> Checker<'a, '_> {
             return t.clone();
         }
         if self.resolving.contains(&id) {
-            self.error(a.name.span, "P4_16 7.5 (typedef)", "the type refers to itself");
+            self.error(a.name.span, Rule::Typedefs, "the type refers to itself");
             return Type::Unknown;
         }
         self.resolving.push(id);

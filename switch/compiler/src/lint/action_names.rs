@@ -10,6 +10,7 @@ use crate::check::Checked;
 use crate::flow::reached::{self, Mentioned};
 use crate::lower::names::qualified;
 use crate::report::Report;
+use crate::rule::Rule;
 use crate::types::DeclId;
 
 /// Looks at the actions that `main` needs, those of controls by the names of their types.
@@ -20,7 +21,7 @@ pub(crate) fn check(checked: &Checked<'_>, report: &mut Report) {
         let name = qualified(prefix, &a.name.name, &d.annotations);
         if let Some(other) = seen.get(&name) {
             let text = format!("another action has the control-plane name `{name}`, too");
-            report.error_code(Code::ControlPlaneName, a.name.span, "P4_16 18.3 (control-plane names)", text);
+            report.error_code(Code::ControlPlaneName, a.name.span, Rule::ControlPlaneNames, text);
             report.help("give them different `@name`s, or declare one action outside of the controls for all of them");
             report.note(*other, "the other action");
         } else {

@@ -7,8 +7,9 @@ use fairlane_syntax::visit::{self, Visit};
 use fairlane_syntax::{Code, SourceMap};
 
 use crate::report::Report;
+use crate::rule::Rule;
 
-const ANNOTATIONS: &str = "P4_16 20 (annotations)";
+const ANNOTATIONS: Rule = Rule::Annotations;
 
 struct Forms<'r> {
     report: &'r mut Report,

@@ -10,6 +10,7 @@ use fairlane_syntax::visit::{self, Visit};
 use fairlane_syntax::{Code, SourceMap};
 
 use crate::report::Report;
+use crate::rule::Rule;
 
 /// What a declaration is, in so far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Names<'_> {
         let (hidden_kind, hidden_at) = (hidden.kind, hidden.name.span);
         if hidden_kind == Kind::Parameter && kind != Kind::Parameter {
             let text = format!("`{}` hides a parameter of the same name", name.name);
-            self.report.error_code(Code::ShadowedParameter, name.span, "P4_16 6.9 (name resolution)", text);
+            self.report.error_code(Code::ShadowedParameter, name.span, Rule::NameResolution, text);
             self.report.help("give it another name");
             self.report.note(hidden_at, "the parameter");
         } else {

@@ -6,7 +6,7 @@ use fairlane_syntax::ast::Span;
 
 use super::{fold, Lower, MAX_STATEMENTS};
 use crate::ir::{Case, Expr, ExprKind, Label, Match, State, StateId, Stmt, Target, Transition};
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The statements in the making.
@@ -56,7 +56,7 @@ impl Lower<'_, '_> {
         if self.statements > MAX_STATEMENTS {
             if !self.overflow_told {
                 self.overflow_told = true;
-                self.error(Span::default(), BMV2, format!("the program has more than {MAX_STATEMENTS} statements after inlining"));
+                self.error(Span::default(), Rule::Bmv2, format!("the program has more than {MAX_STATEMENTS} statements after inlining"));
             }
             return;
         }

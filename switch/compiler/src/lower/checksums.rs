@@ -5,7 +5,7 @@ use fairlane_syntax::ast::{self, Span};
 use super::storage::Storage;
 use super::{Lower, Stage};
 use crate::ir::{Checksum, HeaderRef, Stmt};
-use crate::report::{BMV2, V1MODEL};
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl<'a> Lower<'a, '_> {
@@ -15,7 +15,7 @@ impl<'a> Lower<'a, '_> {
         let stage = if verify { Stage::Verify } else { Stage::Update };
         if self.stage != stage {
             let block = if verify { "the checksum verification" } else { "the checksum update" };
-            self.error(span, V1MODEL, format!("`{name}` can only be called in {block}"));
+            self.error(span, Rule::V1model, format!("`{name}` can only be called in {block}"));
             return;
         }
         // The target has no place for statements in these controls.
@@ -26,14 +26,14 @@ impl<'a> Lower<'a, '_> {
         });
         let Some(condition) = checked else { return };
         if !computed.is_empty() {
-            self.error(data.span, BMV2, format!("`{name}` takes fields and constants, nothing computed"));
+            self.error(data.span, Rule::Bmv2, format!("`{name}` takes fields and constants, nothing computed"));
             return;
         }
         let algorithm = self.algorithm(algorithm);
         let place = match self.place(target) {
             Some(Storage::Scalar(p)) if matches!(p.header, HeaderRef::Instance(_)) => p,
             _ => {
-                self.error(target.span, BMV2, format!("the checksum of `{name}` must be a field"));
+                self.error(target.span, Rule::Bmv2, format!("the checksum of `{name}` must be a field"));
                 return;
             }
         };

@@ -6,7 +6,7 @@ use super::storage::Storage;
 use super::values::Val;
 use super::{fold, Lower};
 use crate::ir::{self, Expr, HeaderRef, Stmt};
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The largest stack for whose elements branches are made.
@@ -101,7 +101,7 @@ impl<'a> Lower<'a, '_> {
     fn expandable(&mut self, size: u32, span: Span) -> bool {
         if size > MAX_ELEMENTS {
             let text = format!("the index of a stack of {size} must be known at compile time here; up to {MAX_ELEMENTS} it need not");
-            self.error(span, BMV2, text);
+            self.error(span, Rule::Bmv2, text);
         }
         size <= MAX_ELEMENTS && !self.overflow_told
     }

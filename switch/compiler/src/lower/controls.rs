@@ -10,6 +10,7 @@ use super::arguments::{Bound, Passing};
 use super::instances::{Instance, InstanceKind, State};
 use super::{names, Binding, Lower, ReturnPoint};
 use crate::check::CallInfo;
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 
 impl<'a> Lower<'a, '_> {
@@ -96,11 +97,7 @@ impl<'a> Lower<'a, '_> {
                 continue;
             }
             let Binding::Storage(place) = first else {
-                self.error(
-                    span,
-                    crate::report::BMV2,
-                    format!("`{}` is applied twice with different constants for `{name}`", instance.name),
-                );
+                self.error(span, Rule::Bmv2, format!("`{}` is applied twice with different constants for `{name}`", instance.name));
                 return;
             };
             let value = match &now.binding {

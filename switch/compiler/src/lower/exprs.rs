@@ -9,7 +9,7 @@ use super::values::Val;
 use super::{fold, Binding, Lower};
 use crate::check::CallTarget;
 use crate::ir::{self, Expr, ExprKind, HeaderRef, Stmt};
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl<'a> Lower<'a, '_> {
@@ -31,7 +31,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn scalar_value(&mut self, e: &'a ast::Expr) -> Expr {
         let v = self.value(e);
         if matches!(v, Val::Broken) && !self.report.has_errors() {
-            self.error(e.span, BMV2, "this expression cannot be translated");
+            self.error(e.span, Rule::Bmv2, "this expression cannot be translated");
         }
         let s = self.as_scalar(v);
         let s = self.settle(s, e.span);
@@ -370,7 +370,7 @@ impl<'a> Lower<'a, '_> {
                         Some(Storage::Header(HeaderRef::Element(*id, Box::new(i)), t.clone()))
                     }
                     (_, ir::StackElements::Unions(..)) => {
-                        self.error(index.span, BMV2, "the index of a stack of header unions must be known at compile time");
+                        self.error(index.span, Rule::Bmv2, "the index of a stack of header unions must be known at compile time");
                         None
                     }
                 }
@@ -484,7 +484,7 @@ impl<'a> Lower<'a, '_> {
     /// Refuses what the target cannot compute.
     pub(super) fn check_division(&mut self, v: &Expr, op: BinaryOp, span: Span) {
         if matches!(v.kind, ExprKind::Binary(BinaryOp::Div | BinaryOp::Mod, ..)) {
-            self.report.error_help(span, BMV2, crate::check::no_division(op), crate::check::NO_DIVISION_HELP);
+            self.report.error_help(span, Rule::Bmv2, crate::check::no_division(op), crate::check::NO_DIVISION_HELP);
         }
     }
 
@@ -493,7 +493,7 @@ impl<'a> Lower<'a, '_> {
         match (a, b) {
             (Val::Scalar(x), Val::Scalar(y)) => {
                 if matches!(x.ty, Type::Varbit(_)) {
-                    self.error(span, BMV2, "varbit fields cannot be compared");
+                    self.error(span, Rule::Bmv2, "varbit fields cannot be compared");
                 }
                 fold::binary(BinaryOp::Eq, x.clone(), y.clone())
             }

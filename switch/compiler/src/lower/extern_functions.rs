@@ -9,7 +9,7 @@ use super::{Lower, Stage};
 use crate::check::CallInfo;
 use crate::control_plane as cp;
 use crate::ir::{self, Arg, Expr, ExprKind, HeaderRef, Stmt};
-use crate::report::{BMV2, V1MODEL};
+use crate::rule::Rule;
 use crate::types::Type;
 
 impl<'a> Lower<'a, '_> {
@@ -78,14 +78,14 @@ impl<'a> Lower<'a, '_> {
                     Some("I2E") => true,
                     Some("E2E") => false,
                     _ => {
-                        self.error(kind.span, V1MODEL, "the kind of clone must be `CloneType.I2E` or `CloneType.E2E`");
+                        self.error(kind.span, Rule::V1model, "the kind of clone must be `CloneType.I2E` or `CloneType.E2E`");
                         return Val::Broken;
                     }
                 };
                 let stage = if ingress { Stage::Ingress } else { Stage::Egress };
                 if self.stage != stage {
                     let (what, block) = if ingress { ("I2E", "ingress") } else { ("E2E", "egress") };
-                    self.error(span, V1MODEL, format!("`{name}({what}, ...)` can only be called in {block}"));
+                    self.error(span, Rule::V1model, format!("`{name}({what}, ...)` can only be called in {block}"));
                 }
                 let session = self.simple_argument(session, types.get(1));
                 let list = match &*name {
@@ -105,7 +105,7 @@ impl<'a> Lower<'a, '_> {
                 let stage = if resubmit { Stage::Ingress } else { Stage::Egress };
                 if self.stage != stage {
                     let block = if resubmit { "ingress" } else { "egress" };
-                    self.error(span, V1MODEL, format!("`{name}` can only be called in {block}"));
+                    self.error(span, Rule::V1model, format!("`{name}` can only be called in {block}"));
                 }
                 let list = if name.ends_with("list") { self.field_list(arg(0), span) } else { self.data_list(arg(0), types.first(), span) };
                 let Some(list) = list else { return Val::Broken };
@@ -124,7 +124,7 @@ impl<'a> Lower<'a, '_> {
             }
             "log_msg" => {
                 let Some(Val::Text(text)) = arg(0).map(|e| self.value(e)) else {
-                    self.error(span, V1MODEL, "the first argument of `log_msg` must be a string");
+                    self.error(span, Rule::V1model, "the first argument of `log_msg` must be a string");
                     return Val::Broken;
                 };
                 let mut values = Vec::new();
@@ -138,7 +138,7 @@ impl<'a> Lower<'a, '_> {
             "verify_checksum" | "verify_checksum_with_payload" | "update_checksum" | "update_checksum_with_payload" => {
                 self.checksum(&name, [arg(0), arg(1), arg(2), arg(3)], &types, span);
             }
-            other => self.error(span, V1MODEL, format!("extern function `{other}` is not one of the architecture's")),
+            other => self.error(span, Rule::V1model, format!("extern function `{other}` is not one of the architecture's")),
         }
         Val::Broken
     }
@@ -148,7 +148,7 @@ impl<'a> Lower<'a, '_> {
         match self.enum_name(&v) {
             Some(n) => n,
             None => {
-                self.error(e.span, V1MODEL, "the hash algorithm must be known at compile time");
+                self.error(e.span, Rule::V1model, "the hash algorithm must be known at compile time");
                 "crc32".into()
             }
         }
@@ -166,7 +166,7 @@ impl<'a> Lower<'a, '_> {
         let mut out = Vec::new();
         for s in scalars {
             if s.ty == Type::Int {
-                self.error(e.span, V1MODEL, "a literal in a hash or checksum needs a width");
+                self.error(e.span, Rule::V1model, "a literal in a hash or checksum needs a width");
                 continue;
             }
             let direct = match &s.kind {
@@ -237,7 +237,7 @@ impl<'a> Lower<'a, '_> {
     fn field_list(&mut self, e: Option<&'a ast::Expr>, span: Span) -> Option<u32> {
         let index = e.and_then(|e| self.constant_int(e)).and_then(|v| u32::try_from(v).ok());
         let Some(index) = index else {
-            self.error(span, V1MODEL, "the number of the field list must be known at compile time");
+            self.error(span, Rule::V1model, "the number of the field list must be known at compile time");
             return None;
         };
         if let Some(id) = self.field_list_ids.get(&index) {
@@ -261,7 +261,7 @@ impl<'a> Lower<'a, '_> {
         let mut elements = Vec::new();
         self.scalars_of(&v, &mut elements);
         if elements.iter().any(|x| !matches!(x.kind, ExprKind::Place(_))) {
-            self.error(e.span, BMV2, "only fields can be kept");
+            self.error(e.span, Rule::Bmv2, "only fields can be kept");
             return None;
         }
         let name = self.unique.name("fl");

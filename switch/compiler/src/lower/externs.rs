@@ -13,7 +13,7 @@ use super::{fold, Lower, Stage};
 use crate::check::CallInfo;
 use crate::control_plane as cp;
 use crate::ir::{self, Arg, Cells, Expr, ExprKind, HeaderRef, Place, Stmt};
-use crate::report::{BMV2, V1MODEL};
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 
 impl<'a> Lower<'a, '_> {
@@ -60,17 +60,17 @@ impl<'a> Lower<'a, '_> {
             "register" | "Register" => {
                 if args.len() == 2 && self.const_argument(args, 1) != Some(BigInt::from(0)) {
                     let text = format!("register `{name}` begins with another value than 0, which the target cannot give it");
-                    self.error(span, BMV2, text);
+                    self.error(span, Rule::Bmv2, text);
                 }
                 let ty = type_args.first().cloned().unwrap_or(Type::Unknown);
                 let scalar = self.scalar(&ty);
                 let Type::Bits { width, .. } = scalar else {
-                    self.error(span, BMV2, format!("a register holds `bit<n>` or `int<n>`, not `{ty}`"));
+                    self.error(span, Rule::Bmv2, format!("a register holds `bit<n>` or `int<n>`, not `{ty}`"));
                     return;
                 };
                 let size = size(self);
                 if size == BigInt::from(0) {
-                    self.error(span, BMV2, format!("register `{name}` has no cells"));
+                    self.error(span, Rule::Bmv2, format!("register `{name}` has no cells"));
                 }
                 self.program.registers.push(ir::Register { name: name.clone(), size: size.clone(), bits: width, span });
                 let index = self.index_type(type_args, 1);
@@ -144,7 +144,7 @@ impl<'a> Lower<'a, '_> {
             }
             _ if !self.of_architecture(*decl) => {
                 let text = format!("`{name}` is a `{}`, an extern object that the architecture does not have", def.name);
-                self.error(span, V1MODEL, text);
+                self.error(span, Rule::V1model, text);
             }
             _ => {}
         }
@@ -357,7 +357,7 @@ impl<'a> Lower<'a, '_> {
                 Val::Broken
             }
             other => {
-                self.error(e.span, BMV2, format!("`{other}` of a packet is not supported"));
+                self.error(e.span, Rule::Bmv2, format!("`{other}` of a packet is not supported"));
                 Val::Broken
             }
         }
@@ -433,7 +433,7 @@ impl<'a> Lower<'a, '_> {
                     self.emit(Stmt::Emit(HeaderRef::Instance(h), span));
                 }
             }
-            _ => self.error(span, BMV2, "only headers can be emitted"),
+            _ => self.error(span, Rule::Bmv2, "only headers can be emitted"),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::values::Val;
 use super::{Binding, Lower, ReturnPoint};
 use crate::check::{CallInfo, CallTarget};
 use crate::ir::{Expr, ExprKind, Stmt};
-use crate::report::V1MODEL;
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 
 impl<'a> Lower<'a, '_> {
@@ -24,7 +24,7 @@ impl<'a> Lower<'a, '_> {
             CallTarget::Function(id) => self.call_function(*id, info, arguments, e.span),
             CallTarget::ExternFunction(id) if self.takes_name_of_architecture(*id, &info.signature.name) => {
                 let text = format!("this `{}` is the program's own, not the architecture's", info.signature.name);
-                self.report.error_help(e.span, V1MODEL, text, "leave its declaration out");
+                self.report.error_help(e.span, Rule::V1model, text, "leave its declaration out");
                 Val::Broken
             }
             CallTarget::ExternFunction(_) => self.extern_function(e, info, arguments),

@@ -7,7 +7,7 @@ use num_traits::ToPrimitive;
 use super::values::Val;
 use super::{fold, Binding, Lower};
 use crate::ir::{self, Expr, ExprKind, HeaderRef, Stmt};
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The most rounds that a loop is unrolled to.
@@ -134,7 +134,7 @@ impl<'a> Lower<'a, '_> {
                     (Some(x), Some(y)) => {
                         let count = (y - x).to_usize().map_or(0, |n| n.saturating_add(1));
                         if count > MAX_ROUNDS {
-                            self.error(span, BMV2, format!("the loop has {count} rounds; at most {MAX_ROUNDS} are unrolled"));
+                            self.error(span, Rule::Bmv2, format!("the loop has {count} rounds; at most {MAX_ROUNDS} are unrolled"));
                             return;
                         }
                         let ty = if high.ty == Type::Int { low.ty.clone() } else { high.ty.clone() };

@@ -13,7 +13,7 @@ use super::storage::Storage;
 use super::{names, Binding, Lower, Stage};
 use crate::check::CallInfo;
 use crate::ir::{self, Expr, HeaderRef, Place};
-use crate::report::{BMV2, V1MODEL};
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The variables that the blocks share.
@@ -32,7 +32,7 @@ impl<'a> Lower<'a, '_> {
         self.control_plane.package_annotations = main.annotations.clone();
         let info = self.checked.calls.get(&inst.ty.id).cloned()?;
         let Type::Package(package) = self.type_of(inst.ty.id) else {
-            self.error(main.span, "P4_16 6.6 (P4 programs)", "`main` must be an instance of a package");
+            self.error(main.span, Rule::Programs, "`main` must be an instance of a package");
             return None;
         };
         let done = match (&*package.name, info.signature.params.len()) {
@@ -41,7 +41,7 @@ impl<'a> Lower<'a, '_> {
             _ => {
                 self.report.error_help(
                     main.span,
-                    V1MODEL,
+                    Rule::V1model,
                     format!("`main` is a `{}`, which is neither v1model's switch of six blocks nor PSA's", package.name),
                     "instantiate `V1Switch(parser, verify, ingress, egress, compute, deparser) main;`, or \
                      `PSA_Switch(ingress, PacketReplicationEngine(), egress, BufferingQueueingEngine()) main;`",
@@ -105,12 +105,12 @@ impl<'a> Lower<'a, '_> {
         match found {
             Some(d) if matches!(d.kind, DeclarationKind::Instantiation(_)) => Some(d),
             Some(d) => {
-                self.error(d.span, "P4_16 6.6 (P4 programs)", "`main` must be an instance of a package");
+                self.error(d.span, Rule::Programs, "`main` must be an instance of a package");
                 None
             }
             None => {
                 let end = self.checked.program.declarations.last().map_or(Span::default(), |d| d.span);
-                self.report.error_help(end, "P4_16 6.6 (P4 programs)", "the program has no `main`", "end it with `V1Switch(...) main;`");
+                self.report.error_help(end, Rule::Programs, "the program has no `main`", "end it with `V1Switch(...) main;`");
                 None
             }
         }
@@ -163,7 +163,7 @@ impl<'a> Lower<'a, '_> {
             if psa {
                 return Some(self.allocate(&param.name.name, &ty));
             }
-            self.error(param.ty.span, BMV2, "the parsed headers must be a struct");
+            self.error(param.ty.span, Rule::Bmv2, "the parsed headers must be a struct");
             return None;
         };
         let mut parts = Vec::new();
@@ -171,7 +171,7 @@ impl<'a> Lower<'a, '_> {
             if !psa && !self.is_header_like(&t, 0) {
                 self.error(
                     f.span,
-                    BMV2,
+                    Rule::Bmv2,
                     format!("field `{name}` of the parsed headers must be a header, a stack or a header union, not `{t}`"),
                 );
                 return None;
@@ -189,7 +189,7 @@ impl<'a> Lower<'a, '_> {
     pub(super) fn user_metadata(&mut self, param: &Parameter, name: &str) -> Option<Storage> {
         let ty = self.type_of(param.ty.id);
         if !matches!(ty, Type::Struct(_)) {
-            self.error(param.ty.span, BMV2, format!("the user metadata must be a struct, not `{ty}`"));
+            self.error(param.ty.span, Rule::Bmv2, format!("the user metadata must be a struct, not `{ty}`"));
             return None;
         }
         Some(self.allocate(name, &ty))
@@ -238,7 +238,7 @@ impl<'a> Lower<'a, '_> {
             };
             for index in numbers {
                 let Ok(index) = u32::try_from(index) else {
-                    self.error(f.span, V1MODEL, "the number of a field list must fit into 32 bits");
+                    self.error(f.span, Rule::V1model, "the number of a field list must fit into 32 bits");
                     continue;
                 };
                 let id = match self.field_list_ids.get(&index) {
@@ -261,7 +261,7 @@ impl<'a> Lower<'a, '_> {
                 }
                 Storage::Struct(..) => self.field_lists(member, &lists),
                 _ if lists.is_empty() => {}
-                _ => self.error(f.span, BMV2, "a header cannot be kept: `@field_list` stands on fields of bits or structs of them"),
+                _ => self.error(f.span, Rule::Bmv2, "a header cannot be kept: `@field_list` stands on fields of bits or structs of them"),
             }
         }
     }

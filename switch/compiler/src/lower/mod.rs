@@ -41,6 +41,7 @@ use crate::check::Checked;
 use crate::control_plane::ControlPlane;
 use crate::ir;
 use crate::report::Report;
+use crate::rule::Rule;
 use crate::types::{DeclId, Type};
 use builder::Builder;
 use instances::Instance;
@@ -183,7 +184,7 @@ pub fn lower<'a>(checked: &Checked<'a>, report: &mut Report) -> Option<(ir::Prog
 }
 
 impl<'a> Lower<'a, '_> {
-    fn error(&mut self, span: Span, rule: &'static str, text: impl Into<String>) {
+    fn error(&mut self, span: Span, rule: Rule, text: impl Into<String>) {
         self.report.error(span, rule, text);
     }
 
@@ -229,7 +230,7 @@ impl<'a> Lower<'a, '_> {
     /// Guards the nesting of inlined calls.
     fn nested<T>(&mut self, span: Span, f: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.inline_depth >= MAX_INLINE_DEPTH {
-            self.error(span, "P4_16 8.22 (function calls)", "calls are nested too deeply");
+            self.error(span, Rule::Calls, "calls are nested too deeply");
             return None;
         }
         self.inline_depth += 1;

@@ -12,7 +12,7 @@ use super::instances::Instance;
 use super::{fold, names, Binding, Lower};
 use crate::control_plane as cp;
 use crate::ir::{self, Case, Expr, ExprKind, HeaderRef, Match, StateId, Target, Transition};
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The most cases that the ranges of one `select` case are taken apart to.
@@ -188,7 +188,7 @@ impl<'a> Lower<'a, '_> {
             }
             if let KeysetKind::Tuple(parts) = &c.keyset.kind {
                 if parts.iter().any(|p| matches!(&p.kind, KeysetKind::Value(e) if self.value_set(e).is_some())) {
-                    self.error(c.keyset.span, BMV2, "a value set cannot stand beside other keys");
+                    self.error(c.keyset.span, Rule::Bmv2, "a value set cannot stand beside other keys");
                     continue;
                 }
             }
@@ -218,7 +218,7 @@ impl<'a> Lower<'a, '_> {
                     .collect();
             }
             if expanded.len() > MAX_CASES {
-                self.error(c.keyset.span, BMV2, format!("the ranges of this case need more than {MAX_CASES} masks"));
+                self.error(c.keyset.span, Rule::Bmv2, format!("the ranges of this case need more than {MAX_CASES} masks"));
                 continue;
             }
             let taken = !closed && self.is_taken(&expanded, &cases, &keys);

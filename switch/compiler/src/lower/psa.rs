@@ -16,7 +16,7 @@ use super::values::Val;
 use super::{Binding, Lower, Stage};
 use crate::check::CallInfo;
 use crate::ir::{Expr, ExprKind, HeaderRef};
-use crate::report::{BMV2, PSA};
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The egress port of a packet to recirculate.
@@ -127,7 +127,11 @@ impl<'a> Lower<'a, '_> {
                     elements.extend(self.header_places(h, t).into_iter().map(Expr::place));
                 }
                 Storage::Nowhere => {}
-                _ => self.error(param.span, BMV2, format!("`{}` can hold bits, structs and headers of fixed length only", param.name.name)),
+                _ => self.error(
+                    param.span,
+                    Rule::Bmv2,
+                    format!("`{}` can hold bits, structs and headers of fixed length only", param.name.name),
+                ),
             }
         }
         if !elements.is_empty() {
@@ -148,7 +152,7 @@ impl<'a> Lower<'a, '_> {
             _ => Expr::boolean(false),
         };
         if self.stage != Stage::Deparser {
-            self.error(first.span, PSA, format!("`{name}` can only be called in a deparser"));
+            self.error(first.span, Rule::Psa, format!("`{name}` can only be called in a deparser"));
             return Val::Broken;
         }
         let dropped = field(self, &decided, "drop");

@@ -9,7 +9,7 @@ use super::instances::{Instance, InstanceKind};
 use super::values::Val;
 use super::{fold, Lower, Stage};
 use crate::ir::{self, Arg, Attribute, Expr, ExprKind, HeaderRef, Place, Stmt};
-use crate::report::{BMV2, PSA};
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// The target's names of the members of `PSA_HashAlgorithm_t`.
@@ -116,7 +116,7 @@ impl<'a> Lower<'a, '_> {
             }
             ("DirectMeter", "execute", [before, ..]) => {
                 if before.is_some() {
-                    self.error(span, BMV2, "the target's direct meters do not know the colour that a packet had before");
+                    self.error(span, Rule::Bmv2, "the target's direct meters do not know the colour that a packet had before");
                 }
                 let measured = self.direct_colour(instance, Type::bit(32));
                 return Val::Scalar(psa_colour(measured, result));
@@ -148,7 +148,7 @@ impl<'a> Lower<'a, '_> {
                 let fields = self.field_arguments(data, types.first());
                 let bits: u32 = fields.iter().map(|f| fold::bits_of(&f.ty)).sum();
                 if ty == "InternetChecksum" && !bits.is_multiple_of(16) {
-                    self.error(data.span, PSA, format!("`{method}` takes a multiple of 16 bits, not {bits} bits"));
+                    self.error(data.span, Rule::Psa, format!("`{method}` takes a multiple of 16 bits, not {bits} bits"));
                 }
                 self.emit(Stmt::Primitive(op, vec![object(), Arg::Fields(fields)], span));
             }
@@ -163,13 +163,13 @@ impl<'a> Lower<'a, '_> {
             }
             ("Digest", "pack", [Some(data), ..]) => {
                 if self.stage != Stage::Deparser {
-                    self.error(span, PSA, "`pack` of a digest can only be called in a deparser");
+                    self.error(span, Rule::Psa, "`pack` of a digest can only be called in a deparser");
                 }
                 let data_type = type_args.first().cloned().unwrap_or(Type::Unknown);
                 let receiver = Expr::constant(1, Type::bit(32));
                 self.send_digest(receiver, data, data_type, (instance.name.clone(), Vec::new()), span);
             }
-            _ => self.error(span, PSA, format!("`{ty}.{method}` cannot be called from the data plane")),
+            _ => self.error(span, Rule::Psa, format!("`{ty}.{method}` cannot be called from the data plane")),
         }
         Val::Broken
     }

@@ -14,7 +14,7 @@ use super::{describe, fold, names, Binding, Lower, TableBinding};
 use crate::check::{CallInfo, CallTarget, Signature};
 use crate::control_plane as cp;
 use crate::ir::{self, ActionId, Expr, ExprKind, HeaderRef, Implementation, Match, TableId};
-use crate::report::{BMV2, V1MODEL};
+use crate::rule::Rule;
 use crate::types::Type;
 
 /// An action as a table lists it.
@@ -79,7 +79,7 @@ impl<'a> Lower<'a, '_> {
             if listed[..i].iter().any(|k| k.full_name == l.full_name) {
                 let span = l.reference.map_or(d.span, |r| r.span);
                 let text = format!("two actions of table `{name}` have the control-plane name `{}`", l.full_name);
-                self.report.error_help(span, "P4_16 18.3 (control-plane names)", text, "give them different `@name`s");
+                self.report.error_help(span, Rule::ControlPlaneNames, text, "give them different `@name`s");
             }
         }
         table.actions = listed.iter().map(|l| l.id).collect();
@@ -155,22 +155,22 @@ impl<'a> Lower<'a, '_> {
                 continue;
             }
             if !matches!(&*match_kind, "exact" | "lpm" | "ternary" | "range" | "optional") {
-                self.error(k.match_kind.span, V1MODEL, format!("match kind `{match_kind}` is not supported"));
+                self.error(k.match_kind.span, Rule::V1model, format!("match kind `{match_kind}` is not supported"));
             }
             if &*match_kind == "lpm" {
                 lpm += 1;
                 if lpm == 2 {
-                    self.error(k.span, BMV2, format!("table `{}` has more than one `lpm` key", table.name));
+                    self.error(k.span, Rule::Bmv2, format!("table `{}` has more than one `lpm` key", table.name));
                 }
             }
             if matches!(value.ty, Type::Varbit(_)) {
-                self.error(k.span, BMV2, "a varbit field cannot be a key");
+                self.error(k.span, Rule::Bmv2, "a varbit field cannot be a key");
             }
             let name = names::name_annotation(&k.annotations).map(|n| n.to_string()).or_else(|| self.key_name(&k.expression));
             let name = name.unwrap_or_else(|| {
                 self.report.error_help(
                     k.expression.span,
-                    "P4_16 18.3.1 (control-plane names)",
+                    Rule::ComputedControlPlaneNames,
                     "a key that is computed has no name that the control plane could use",
                     "give it one: `... : exact @name(\"key\");`",
                 );
@@ -278,7 +278,7 @@ impl<'a> Lower<'a, '_> {
             let declared = self.type_of(p.ty.id);
             let ty = self.scalar(&declared);
             if !matches!(ty, Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::ErrorCode) {
-                self.error(p.span, BMV2, format!("an action parameter of type `{declared}` cannot be given by the control plane"));
+                self.error(p.span, Rule::Bmv2, format!("an action parameter of type `{declared}` cannot be given by the control plane"));
                 continue;
             }
             let public = names::name_annotation(&p.annotations).unwrap_or_else(|| p.name.name.clone());
@@ -394,7 +394,7 @@ impl<'a> Lower<'a, '_> {
                 ExprKind::Const(v) => out.push(unsigned(v, &self.scalar(&ty))),
                 ExprKind::Bool(b) => out.push(BigInt::from(u8::from(b))),
                 _ => {
-                    self.error(a.span, "P4_16 14.2.1 (table properties)", "the argument must be known at compile time");
+                    self.error(a.span, Rule::TableProperties, "the argument must be known at compile time");
                     return None;
                 }
             }
@@ -438,7 +438,11 @@ impl<'a> Lower<'a, '_> {
                     "action_profile" | "ActionProfile" => false,
                     "action_selector" | "ActionSelector" => true,
                     other => {
-                        self.error(e.span, V1MODEL, format!("a table is implemented by an action profile or selector, not by `{other}`"));
+                        self.error(
+                            e.span,
+                            Rule::V1model,
+                            format!("a table is implemented by an action profile or selector, not by `{other}`"),
+                        );
                         return;
                     }
                 };
@@ -462,16 +466,16 @@ impl<'a> Lower<'a, '_> {
                 table.with_counters = true;
                 shown.direct_counter = Some(i.name.clone());
                 let Some(c) = self.program.counters.iter_mut().find(|c| c.name == i.name) else {
-                    self.error(e.span, V1MODEL, "`counters` must name a `direct_counter`");
+                    self.error(e.span, Rule::V1model, "`counters` must name a `direct_counter`");
                     return;
                 };
                 match &mut c.cells {
                     ir::Cells::Direct(t @ None) => *t = Some(table.name.clone()),
                     ir::Cells::Direct(Some(other)) => {
                         let text = format!("direct counter `{}` already belongs to table `{other}`", i.name);
-                        self.error(e.span, V1MODEL, text);
+                        self.error(e.span, Rule::V1model, text);
                     }
-                    ir::Cells::Array(_) => self.error(e.span, V1MODEL, "`counters` must name a `direct_counter`"),
+                    ir::Cells::Array(_) => self.error(e.span, Rule::V1model, "`counters` must name a `direct_counter`"),
                 }
                 if let Some(c) = self.control_plane.counters.iter_mut().find(|c| c.name == i.name) {
                     c.table = Some(table.name.clone());
@@ -482,16 +486,16 @@ impl<'a> Lower<'a, '_> {
                 table.direct_meter = Some(i.name.clone());
                 shown.direct_meter = Some(i.name.clone());
                 let Some(m) = self.program.meters.iter_mut().find(|m| m.name == i.name) else {
-                    self.error(e.span, V1MODEL, "`meters` must name a `direct_meter`");
+                    self.error(e.span, Rule::V1model, "`meters` must name a `direct_meter`");
                     return;
                 };
                 match &mut m.cells {
                     ir::Cells::Direct(t @ None) => *t = Some(table.name.clone()),
                     ir::Cells::Direct(Some(other)) => {
                         let text = format!("direct meter `{}` already belongs to table `{other}`", i.name);
-                        self.error(e.span, V1MODEL, text);
+                        self.error(e.span, Rule::V1model, text);
                     }
-                    ir::Cells::Array(_) => self.error(e.span, V1MODEL, "`meters` must name a `direct_meter`"),
+                    ir::Cells::Array(_) => self.error(e.span, Rule::V1model, "`meters` must name a `direct_meter`"),
                 }
                 if let Some(m) = self.control_plane.meters.iter_mut().find(|m| m.name == i.name) {
                     m.table = Some(table.name.clone());
@@ -506,7 +510,7 @@ impl<'a> Lower<'a, '_> {
         if matches!(e.kind, ast::ExprKind::Name(_)) {
             let found = self.instance(e);
             if found.is_none() {
-                self.error(e.span, V1MODEL, "this table property must name an extern object");
+                self.error(e.span, Rule::V1model, "this table property must name an extern object");
             }
             return found;
         }
@@ -541,7 +545,7 @@ impl<'a> Lower<'a, '_> {
                 if let (Match::Mask(_, mask), "lpm") = (&*m, &**kind) {
                     let width = fold::bits_of(&self.scalar(t));
                     if prefix_length(mask, width).is_none() {
-                        self.error(e.keyset.span, "P4_16 14.2.1 (entries)", "the mask of an `lpm` key must be a prefix: ones, then zeros");
+                        self.error(e.keyset.span, Rule::Entries, "the mask of an `lpm` key must be a prefix: ones, then zeros");
                     }
                 }
             }
@@ -552,7 +556,7 @@ impl<'a> Lower<'a, '_> {
                     if (*low >= half) != (*high >= half) {
                         self.error(
                             e.keyset.span,
-                            BMV2,
+                            Rule::Bmv2,
                             "a range of a signed key that goes over zero: the target compares bits without a sign",
                         );
                     }
@@ -625,7 +629,7 @@ impl<'a> Lower<'a, '_> {
                         ExprKind::Const(v) => Match::Exact(unsigned(v, &s.ty)),
                         ExprKind::Bool(b) => Match::Exact(u8::from(b).into()),
                         _ => {
-                            self.error(e.span, "P4_16 8.16 (sets)", "the value must be known at compile time");
+                            self.error(e.span, Rule::Sets, "the value must be known at compile time");
                             Match::Any
                         }
                     })
@@ -641,7 +645,7 @@ impl<'a> Lower<'a, '_> {
                         vec![if matches!(k.kind, KeysetKind::Mask(..)) { Match::Mask(p, q) } else { Match::Range(p, q) }]
                     }
                     _ => {
-                        self.error(k.span, "P4_16 8.16 (sets)", "the value must be known at compile time");
+                        self.error(k.span, Rule::Sets, "the value must be known at compile time");
                         vec![Match::Any]
                     }
                 }

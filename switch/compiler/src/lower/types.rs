@@ -4,7 +4,7 @@ use fairlane_syntax::ast::*;
 
 use super::{fold, names, Lower};
 use crate::ir;
-use crate::report::BMV2;
+use crate::rule::Rule;
 use crate::types::{Named, Type};
 
 impl<'a> Lower<'a, '_> {
@@ -90,14 +90,14 @@ impl<'a> Lower<'a, '_> {
         if !metadata && !bits.is_multiple_of(8) {
             self.report.error_help(
                 span,
-                BMV2,
+                Rule::Bmv2,
                 format!("the fields of header `{}` have {bits} bits in all, which is no number of whole bytes", n.name),
                 format!("add a field of {} bits", 8 - bits % 8),
             );
         }
         let varbits = fields.iter().filter(|(_, t)| matches!(t, Type::Varbit(_))).count();
         if varbits > 1 {
-            self.error(span, BMV2, format!("header `{}` has more than one varbit field", n.name));
+            self.error(span, Rule::Bmv2, format!("header `{}` has more than one varbit field", n.name));
         }
         let name = self.type_name(n);
         self.add_header_type(t, name, fields, metadata)

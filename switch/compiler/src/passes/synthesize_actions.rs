@@ -14,7 +14,8 @@ use fairlane_syntax::ast::Span;
 use fairlane_syntax::SourceMap;
 
 use crate::ir::{Action, ActionId, Implementation, Label, Program, Stmt, Table, TableId};
-use crate::report::{Report, BMV2};
+use crate::report::Report;
+use crate::rule::Rule;
 
 /// Runs the pass on both pipelines.
 pub fn run(program: &mut Program, sources: &SourceMap, report: &mut Report) {
@@ -74,7 +75,7 @@ impl Pass<'_> {
             Stmt::Loop(b, span) => {
                 self.report.error_help(
                     span,
-                    BMV2,
+                    Rule::Bmv2,
                     "a loop that applies tables must have a number of rounds known at compile time",
                     "loop over a constant range, or apply the table once",
                 );
