@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fairlane_sources::Rng;
-use fairlane_tm::{Link, Nanos};
+use fairlane_tm::Link;
 pub use fairlane_tm::{Scheduler, Trace, TraceError};
+use fairlane_units::{transmission, Nanos};
 
 /// How a link loses frames. Probabilities are in 0..=1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -325,7 +326,7 @@ impl Channel {
 /// serial(n): what a frame takes at the link's rate, where Gaussian jitter keeps frames so far apart [RFC 8868 sec 4.5.2].
 fn apart(config: &ChannelConfig, frame: &[u8]) -> Nanos {
     match (config.jitter, config.rate_bps) {
-        (Some(Jitter::Gaussian { .. }), Some(rate_bps)) => (u128::from(config.bits(frame)) * 1_000_000_000 / u128::from(rate_bps)) as Nanos,
+        (Some(Jitter::Gaussian { .. }), Some(rate_bps)) => transmission(config.bits(frame).into(), rate_bps),
         _ => 0,
     }
 }

@@ -54,7 +54,7 @@ pub mod wire;
 pub use acks::AckPacket;
 pub use application::{Application, Backlog, Produces};
 pub use fairlane_sources as sources;
-pub use fairlane_sources::Nanos;
+pub use fairlane_units::{instant, seconds, Nanos};
 pub use film::Film;
 pub use marks::Marks;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
@@ -252,35 +252,4 @@ pub fn check_session(packet_bytes: u32, media: bool, bandwidth_bps: f64, pacing_
         return Err("pacing jitter and phase: must be in [0, 1]".into());
     }
     Ok(())
-}
-
-/// Nanoseconds as seconds.
-pub fn seconds(time: Nanos) -> f64 {
-    time as f64 / 1e9
-}
-
-/// The first instant that is not before a time in seconds: a timer is never early. What lies before the beginning is the
-/// beginning, what never comes is the end of time.
-pub fn instant(time_s: f64) -> Nanos {
-    let mut instant = (time_s * 1e9).ceil() as Nanos;
-    while seconds(instant) < time_s && instant < Nanos::MAX {
-        instant += 1;
-    }
-    instant
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timers_are_never_early() {
-        for time_s in [0.0, 0.1, 0.3, 1.1, 5.000000001, 123.456789, 99999.7] {
-            let at = instant(time_s);
-            assert!(seconds(at) >= time_s && at as f64 - time_s * 1e9 < 2.0, "{time_s}");
-        }
-        assert_eq!(instant(-1.0), 0);
-        assert_eq!(instant(f64::INFINITY), Nanos::MAX);
-        assert_eq!(instant(f64::NAN), 0);
-    }
 }

@@ -1,6 +1,6 @@
 //! How a switch is set up.
 
-use crate::Port;
+use crate::PortId;
 
 /// When a switch runs a program as machine code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +30,9 @@ impl MachineCode {
 #[derive(Debug, Clone)]
 pub struct SwitchConfig {
     /// `egress_spec` that means drop; 511 in v1model.
-    pub drop_port: Port,
+    pub drop_port: PortId,
     /// The port of packet-in and packet-out, when there is one. Frames for it are emitted like for any port.
-    pub cpu_port: Option<Port>,
+    pub cpu_port: Option<PortId>,
     /// Seed of `random()`.
     pub seed: u64,
     /// Priority queues per port; a packet whose priority is not below this is dropped, as in BMv2.

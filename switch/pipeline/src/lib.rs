@@ -36,14 +36,9 @@ pub use control::*;
 pub use definition::Definition;
 pub use drop_cause::DropCause;
 pub use error::{ControlError, LoadError};
+pub use fairlane_units::{Nanos, PortId};
 pub use info::*;
 pub use observe::{PacketEvent, Step};
 pub use program::Program;
 pub use switch::{Control, EgressOut, Emitted, IngressOut, InstanceType, QueueInfo, Queued, Switch, SwitchStats, MAX_FRAME};
 pub use value::Value;
-
-/// Time in nanoseconds since the switch's epoch.
-pub type Nanos = u64;
-
-/// A port number (`bit<9>` in v1model).
-pub type Port = u32;

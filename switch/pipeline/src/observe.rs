@@ -5,13 +5,13 @@
 
 use twox_hash::XxHash64;
 
-use crate::Port;
+use crate::PortId;
 
 /// A step of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    In(Port),
-    Out(Port),
+    In(PortId),
+    Out(PortId),
     ParserStart(i64),
     ParserDone(i64),
     /// A header is extracted, if the packet is long enough.

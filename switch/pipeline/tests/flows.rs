@@ -15,7 +15,7 @@ fn base() -> Build {
     b
 }
 
-fn replica(port: Port, rid: u16) -> Replica {
+fn replica(port: PortId, rid: u16) -> Replica {
     Replica { port, rid }
 }
 

@@ -155,7 +155,7 @@ fn exercise(program: Program, frames: &[Vec<u8>]) {
     }
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     for (i, f) in frames.iter().enumerate() {
-        sw.ingress(i as u64 * 1000, i as Port, f, &mut iout);
+        sw.ingress(i as u64 * 1000, i as PortId, f, &mut iout);
         let mut left = 30;
         let mut work: Vec<Queued> = iout.queued.drain(..).collect();
         while let (Some(item), true) = (work.pop(), left > 0) {

@@ -200,7 +200,7 @@ proptest! {
         for x in 0..8_u64 {
             for y in 0..8_u64 {
                 let bits = (x << 13 | (y * 73) << 4) as u16;
-                let expected = map.get(&(x, y)).copied().unwrap_or(400) as Port;
+                let expected = map.get(&(x, y)).copied().unwrap_or(400) as PortId;
                 prop_assert_eq!(send(&mut sw, 0, &bits.to_be_bytes())[0].0, expected);
             }
         }

@@ -15,12 +15,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use delay_line::{DelayLine, Lateness};
-use fairlane_device::units::parse_delay;
-use fairlane_device::Nanos;
 use fairlane_realtime::clock;
 use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::Termination;
 use fairlane_realtime::socket::{Interface, Received, Receiver, Sender};
+use fairlane_units::text::parse_delay;
+use fairlane_units::Nanos;
 
 /// Carries frames between pairs of interfaces, each later by a link's propagation delay.
 #[derive(Debug, Parser)]

@@ -8,8 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Parser;
-use fairlane_device::{units, Capacity, DeviceConfig, Nanos, PortConfig, PortId, Scheduler, MAX_PORT, MAX_PRIORITIES};
+use fairlane_device::{parse_capacity, Capacity, DeviceConfig, Nanos, PortConfig, PortId, Scheduler, MAX_PORT, MAX_PRIORITIES};
 use fairlane_p4rt::{Limits, TlsFiles};
+use fairlane_units::text::{parse_delay, parse_rate};
 
 /// The port that IANA assigned to P4Runtime.
 /// on the loopback address: whoever reaches it can program the switch.
@@ -458,22 +459,22 @@ fn port_configs(
     let start = PortConfig { priorities, ..PortConfig::default() };
     let mut ports: BTreeMap<PortId, PortConfig> = interfaces.keys().map(|&port| (port, start.clone())).collect();
     per_port("--port-rate", &general.port_rate, &mut ports, |config, text| {
-        config.rate_bps = units::parse_rate(text).map_err(|error| error.to_string())?;
+        config.rate_bps = parse_rate(text).map_err(|error| error.to_string())?;
         Ok(())
     })?;
     per_port("--port-queue", &general.port_queue, &mut ports, |config, text| {
-        config.capacity = units::parse_capacity(text).map_err(|error| error.to_string())?;
+        config.capacity = parse_capacity(text).map_err(|error| error.to_string())?;
         match config.capacity {
             Capacity::Packets(0) | Capacity::Bytes(0) => Err("a queue of no capacity drops every packet".to_string()),
             _ => Ok(()),
         }
     })?;
     per_port("--port-delay", &general.port_delay, &mut ports, |config, text| {
-        config.delay_ns = units::parse_delay(text).map_err(|error| error.to_string())?;
+        config.delay_ns = parse_delay(text).map_err(|error| error.to_string())?;
         Ok(())
     })?;
     per_port("--port-time-shift", &general.port_time_shift, &mut ports, |config, text| {
-        config.scheduler = Scheduler::TimeShifted(units::parse_delay(text).map_err(|error| error.to_string())?);
+        config.scheduler = Scheduler::TimeShifted(parse_delay(text).map_err(|error| error.to_string())?);
         Ok(())
     })?;
     per_port("--port-weight", &general.port_weight, &mut ports, |config, text| {
@@ -535,7 +536,7 @@ fn log_level(text: Option<&str>) -> Result<LogLevel, CliError> {
 }
 
 fn stats_interval(text: &str) -> Result<Nanos, CliError> {
-    let interval = units::parse_delay(&format!("{text}s")).ok();
+    let interval = parse_delay(&format!("{text}s")).ok();
     match interval.filter(|&interval| interval >= 1_000_000) {
         Some(interval) => Ok(interval),
         None => bad(format!("--stats-interval {text}: give seconds, 0.001 or more")),

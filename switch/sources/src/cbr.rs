@@ -1,5 +1,7 @@
 //! Constant bit rate.
 
+use fairlane_units::transmission;
+
 use crate::{Emission, Nanos, ParameterError};
 
 /// Packets of one size at a constant rate. The k-th leaves `k * bytes * 8 / rate` after the first, rounded down to a nanosecond:
@@ -31,7 +33,7 @@ impl ConstantBitRate {
 /// How long after the first of its kind packet `k` leaves.
 pub(crate) fn offset(k: u64, packet_bytes: u32, rate_bps: u64) -> Nanos {
     let bits = u128::from(k) * u128::from(packet_bytes) * 8;
-    Nanos::try_from(bits * 1_000_000_000 / u128::from(rate_bps)).unwrap_or(Nanos::MAX)
+    transmission(bits, rate_bps)
 }
 
 impl Iterator for ConstantBitRate {

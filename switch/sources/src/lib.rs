@@ -38,13 +38,11 @@ pub mod tes;
 pub use cbr::ConstantBitRate;
 pub use draws::{seed_of, Rng};
 pub use error::ParameterError;
+pub use fairlane_units::Nanos;
 pub use mpeg4::{Frame, FrameKind, FrameModel, Mpeg4, Mpeg4Parameters};
 pub use on_off::{OnOff, OnOffParameters, Period};
 pub use persistent::Persistent;
 pub use rng::Stream;
-
-/// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
-pub type Nanos = u64;
 
 /// Data handed to the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,10 +50,4 @@ pub struct Emission {
     pub at: Nanos,
     /// Bytes of payload; `u64::MAX` is data without end.
     pub bytes: u64,
-}
-
-/// Seconds as nanoseconds, rounded; what does not fit becomes the largest instant.
-fn nanos(seconds: f64) -> Nanos {
-    // a float-to-integer `as` saturates, and NaN gives 0
-    (seconds * 1e9 + 0.5) as Nanos
 }

@@ -1,8 +1,10 @@
 //! MPEG-4 video: a group of pictures repeated, each frame's size from the TES model of its type.
 
+use fairlane_units::rounded;
+
 use crate::error::positive;
 use crate::tes::{normal_quantile, Tes, TesParameters};
-use crate::{nanos, Emission, Nanos, ParameterError, Stream};
+use crate::{Emission, Nanos, ParameterError, Stream};
 use serde::Deserialize;
 
 /// The default parameters, with their origin: `data/mpeg4.toml`.
@@ -175,7 +177,7 @@ impl Iterator for Mpeg4 {
 
     fn next(&mut self) -> Option<Frame> {
         let kind = self.group[(self.number % self.group.len() as u64) as usize];
-        let at = self.start.checked_add(nanos(self.number as f64 * self.frame_interval_s))?;
+        let at = self.start.checked_add(rounded(self.number as f64 * self.frame_interval_s))?;
         self.number += 1;
         let model = &mut self.models[kind as usize];
         let u = model.tes.next(&mut self.stream);

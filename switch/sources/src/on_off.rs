@@ -1,8 +1,10 @@
 //! On-off: bursts at a constant rate, silence between them.
 
+use fairlane_units::rounded;
+
 use crate::cbr::offset;
 use crate::error::positive;
-use crate::{nanos, Emission, Nanos, ParameterError, Stream};
+use crate::{Emission, Nanos, ParameterError, Stream};
 
 /// How long an on or off period lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +39,7 @@ impl Period {
     }
 
     fn draw(&self, stream: &mut Stream) -> Nanos {
-        nanos(match *self {
+        rounded(match *self {
             Period::Constant { s } => s,
             Period::Exponential { mean_s } => stream.exponential(mean_s),
             Period::Pareto { mean_s, shape } => stream.pareto(mean_s, shape),

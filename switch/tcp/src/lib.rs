@@ -66,10 +66,8 @@ mod ts_recent;
 pub mod wire;
 
 pub use config::{Config, ConfigError, Flavour, LossDetection, ReductionBase, RenoFriendliness, RttEstimator, SackRecovery};
+pub use fairlane_units::Nanos;
 pub use ftp::Ftp;
 pub use receiver::{Receiver, ReceiverStats};
 pub use segment::{Ecn, Flags, SackBlocks, Segment, SynOptions, Timestamps, Transmit};
 pub use sender::{Sender, SenderStats};
-
-/// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
-pub type Nanos = u64;

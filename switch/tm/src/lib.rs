@@ -18,15 +18,17 @@
 
 #![forbid(unsafe_code)]
 
+mod capacity;
 mod link;
 mod manager;
 mod port;
 mod schedule;
 mod scheduler;
 mod trace;
-pub mod units;
 mod waits;
 
+pub use capacity::parse_capacity;
+pub use fairlane_units::{Nanos, PortId};
 pub use link::Link;
 pub use manager::TrafficManager;
 pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, QueueLimits, QueueStats, Rejected};
@@ -34,12 +36,6 @@ pub use schedule::Schedule;
 pub use scheduler::Scheduler;
 pub use trace::{Trace, TraceError};
 pub use waits::WaitSummary;
-
-/// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
-pub type Nanos = u64;
-
-/// A port number; BMv2's v1model has 9 bits, this crate accepts 0..=[`MAX_PORT`].
-pub type PortId = u32;
 
 /// The largest port number that can be configured (ports are held in a dense table).
 pub const MAX_PORT: PortId = 0xffff;

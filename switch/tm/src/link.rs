@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use fairlane_units::SECOND;
+
 use crate::trace::{Follower, Trace};
 use crate::Nanos;
-
-const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// An instant `ns + frac / rate` nanoseconds, where `frac < rate`; the rate is the owner's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,10 +76,10 @@ impl Link {
             return self.free_at();
         };
         // duration [ns] = bits * 1e9 / rate, as quotient and remainder
-        let (quotient, remainder) = match bits.checked_mul(NANOS_PER_SECOND) {
+        let (quotient, remainder) = match bits.checked_mul(SECOND) {
             Some(scaled) => (scaled / rate, scaled % rate),
             None => {
-                let scaled = u128::from(bits) * u128::from(NANOS_PER_SECOND);
+                let scaled = u128::from(bits) * u128::from(SECOND);
                 let rate = u128::from(rate);
                 (u64::try_from(scaled / rate).unwrap_or(u64::MAX), (scaled % rate) as u64)
             }

@@ -7,7 +7,7 @@
 use crate::Nanos;
 
 /// Names a slot; given out by [`EventQueue::add`].
-pub type Slot = u32;
+pub type ActorSlot = u32;
 
 const ABSENT: u32 = u32::MAX;
 /// Children of a node: four keep the heap flat, and one node's children in two cache lines.
@@ -18,7 +18,7 @@ struct Entry {
     time: Nanos,
     /// Grows with each instant set: the order among equals.
     sequence: u64,
-    slot: Slot,
+    slot: ActorSlot,
 }
 
 impl Entry {
@@ -49,18 +49,18 @@ pub struct EventQueue {
 
 impl EventQueue {
     /// A new slot without an instant.
-    pub fn add(&mut self) -> Slot {
+    pub fn add(&mut self) -> ActorSlot {
         self.position.push(ABSENT);
-        (self.position.len() - 1) as Slot
+        (self.position.len() - 1) as ActorSlot
     }
 
     /// The earliest instant and its slot. It stays until the slot is set anew.
-    pub fn peek(&self) -> Option<(Nanos, Slot)> {
+    pub fn peek(&self) -> Option<(Nanos, ActorSlot)> {
         self.heap.first().map(|entry| (entry.time, entry.slot))
     }
 
     /// Sets, moves, or (with `None`) removes the instant of a slot. A slot that keeps its instant keeps its place in the order.
-    pub fn set(&mut self, slot: Slot, time: Option<Nanos>) {
+    pub fn set(&mut self, slot: ActorSlot, time: Option<Nanos>) {
         let Some(&at) = self.position.get(slot as usize) else { return };
         match (time, at) {
             (None, ABSENT) => {}
@@ -87,7 +87,7 @@ impl EventQueue {
     }
 
     /// The slot acts now and has asked for `time` again, which may be this same instant: behind all others of that instant.
-    pub fn reset(&mut self, slot: Slot, time: Option<Nanos>) {
+    pub fn reset(&mut self, slot: ActorSlot, time: Option<Nanos>) {
         match (time, self.position.get(slot as usize)) {
             (Some(time), Some(&at)) if at != ABSENT => {
                 self.sequence += 1;
@@ -105,7 +105,7 @@ impl EventQueue {
     }
 
     /// Whether the slot has an instant that is not after `time`.
-    pub fn is_before(&self, slot: Slot, time: Option<Nanos>) -> bool {
+    pub fn is_before(&self, slot: ActorSlot, time: Option<Nanos>) -> bool {
         match (time, self.position.get(slot as usize)) {
             (Some(time), Some(&at)) if at != ABSENT => self.heap[at as usize].time <= time,
             _ => false,

@@ -5,7 +5,7 @@ use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::{Kind, Outgoing};
 use fairlane_tcp::Transmit;
 
-use crate::events::{EventQueue, Slot};
+use crate::events::{ActorSlot, EventQueue};
 use crate::ip::{self, HostAddress, PROTOCOL_UDP, UDP_BYTES};
 use crate::record::WorkCounts;
 use crate::trace::TraceWriter;
@@ -41,7 +41,7 @@ pub(crate) struct Io<'a> {
     /// UDP port of data, or TCP port, at both ends.
     pub(crate) port: u16,
     pub(crate) channel: &'a mut Channel,
-    pub(crate) slot: Slot,
+    pub(crate) slot: ActorSlot,
     pub(crate) queue: &'a mut EventQueue,
     pub(crate) pool: &'a mut FramePool,
     pub(crate) segments: &'a mut Vec<Transmit>,

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::capture::Capture;
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
-use crate::events::{EventQueue, Slot};
+use crate::events::{ActorSlot, EventQueue};
 use crate::flow::End;
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
@@ -107,7 +107,7 @@ pub(crate) struct Host {
     pub(crate) demux: FxHashMap<(u32, u16, u8), usize>,
     pub(crate) membership: Membership,
     /// Of its membership reports.
-    pub(crate) slot: Slot,
+    pub(crate) slot: ActorSlot,
     pub(crate) unclaimed: u64,
 }
 
@@ -115,9 +115,9 @@ pub(crate) struct SwitchNode {
     pub(crate) name: String,
     pub(crate) device: Device,
     pub(crate) core: Core,
-    pub(crate) slot: Slot,
+    pub(crate) slot: ActorSlot,
     /// Of lists of digests that wait for company.
-    pub(crate) digest_slot: Slot,
+    pub(crate) digest_slot: ActorSlot,
     /// Port -> channel.
     pub(crate) channels: Vec<Option<usize>>,
 }
@@ -134,7 +134,7 @@ pub(crate) struct EndNode {
     pub(crate) host: usize,
     /// UDP port of data, or TCP port, at both ends.
     pub(crate) port: u16,
-    pub(crate) slot: Slot,
+    pub(crate) slot: ActorSlot,
     /// Its timer moves with every packet, mostly to later: see [`Network::rearm`].
     pub(crate) lazy: bool,
 }
@@ -162,16 +162,16 @@ pub struct Network {
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<SwitchNode>,
     pub(crate) channels: Vec<Channel>,
-    pub(crate) channel_slots: Vec<Slot>,
+    pub(crate) channel_slots: Vec<ActorSlot>,
     pub(crate) channel_ends: Vec<Attachment>,
     /// From and to, for captures and messages.
     pub(crate) channel_names: Vec<(String, String)>,
     pub(crate) ends: Vec<EndNode>,
     pub(crate) flows: Vec<FlowEnds>,
     pub(crate) control: Option<ControlChannel>,
-    pub(crate) control_slot: Slot,
-    pub(crate) recorder_slot: Slot,
-    pub(crate) changes_slot: Slot,
+    pub(crate) control_slot: ActorSlot,
+    pub(crate) recorder_slot: ActorSlot,
+    pub(crate) changes_slot: ActorSlot,
     /// By time, then in the order given.
     pub(crate) changes: VecDeque<(Nanos, Change)>,
     /// By time: instants whose records all counts must follow from exactly.
@@ -248,7 +248,7 @@ impl Network {
         network
     }
 
-    pub(crate) fn slot(&mut self, actor: Actor) -> Slot {
+    pub(crate) fn slot(&mut self, actor: Actor) -> ActorSlot {
         self.actors.push(actor);
         self.queue.add()
     }

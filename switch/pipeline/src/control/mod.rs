@@ -2,7 +2,7 @@
 
 use crate::info::{ActionId, DigestId};
 use crate::value::Value;
-use crate::{Nanos, Port};
+use crate::{Nanos, PortId};
 
 /// What one key field of an entry matches.
 ///
@@ -136,7 +136,7 @@ pub struct EntryState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Replica {
     /// Egress port.
-    pub port: Port,
+    pub port: PortId,
     /// `egress_rid` of the copy.
     pub rid: u16,
 }

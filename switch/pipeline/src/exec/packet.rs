@@ -3,7 +3,7 @@
 use crate::drop_cause::DropCause;
 use crate::ir::{Field, FieldOfType, Ir, Layout};
 use crate::observe::PacketName;
-use crate::Port;
+use crate::PortId;
 
 use super::num::{cut, Num};
 
@@ -39,7 +39,7 @@ pub struct Packet {
     pub offset: usize,
     /// Longest frame to emit.
     pub truncate: usize,
-    pub ingress_port: Port,
+    pub ingress_port: PortId,
     /// Length at ingress, which counters and meters count.
     pub ingress_length: u32,
     /// Length now: headers added and removed are counted.
@@ -80,7 +80,7 @@ impl Packet {
     }
 
     /// Starts anew with the frame in `buf`, received on `port`.
-    pub fn reset(&mut self, ir: &Ir, port: Port) {
+    pub fn reset(&mut self, ir: &Ir, port: PortId) {
         self.len = self.buf.len();
         self.offset = 0;
         self.reset_fields(ir);

@@ -12,7 +12,7 @@ pub(super) const MICRO: Nanos = 1000;
 impl Switch {
     /// Parser, checksum verification, ingress, then clone, digest, resubmit, multicast, drop or
     /// unicast. A frame from `config.cpu_port` is a packet-out like any other frame.
-    pub fn ingress(&mut self, now: Nanos, port: Port, frame: &[u8], out: &mut IngressOut) {
+    pub fn ingress(&mut self, now: Nanos, port: PortId, frame: &[u8], out: &mut IngressOut) {
         self.warm();
         let mut owned = self.buffer();
         owned.extend_from_slice(frame);
@@ -21,7 +21,7 @@ impl Switch {
 
     /// [`Switch::ingress`] of a frame that may be kept: its buffer goes through the switch with the
     /// packet and, where headers keep their places, leaves it as the frame that egress emits.
-    pub fn ingress_owned(&mut self, now: Nanos, port: Port, frame: Vec<u8>, out: &mut IngressOut) {
+    pub fn ingress_owned(&mut self, now: Nanos, port: PortId, frame: Vec<u8>, out: &mut IngressOut) {
         self.warm();
         self.rt.ingress(&self.program, now, port, frame, out);
     }
@@ -62,7 +62,7 @@ impl Runtime {
         program.native.get()?.as_ref().ok()
     }
 
-    fn ingress(&mut self, program: &Program, now: Nanos, port: Port, frame: Vec<u8>, out: &mut IngressOut) {
+    fn ingress(&mut self, program: &Program, now: Nanos, port: PortId, frame: Vec<u8>, out: &mut IngressOut) {
         for item in out.queued.drain(..) {
             self.discard(item);
         }
@@ -169,7 +169,7 @@ impl Runtime {
                     }
                 };
             }
-            let port = arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) as Port;
+            let port = arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) as PortId;
             if port == self.config.drop_port {
                 self.give(pkt);
                 return Some(DropCause::Ingress);
@@ -262,7 +262,7 @@ impl Runtime {
         &mut self,
         program: &Program,
         packet: Box<Packet>,
-        egress_port: Port,
+        egress_port: PortId,
         instance_type: InstanceType,
         queued: &mut Vec<Queued>,
     ) -> Option<DropCause> {

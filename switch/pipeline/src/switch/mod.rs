@@ -17,7 +17,7 @@ use crate::exec::packet::Packet;
 use crate::exec::state::State;
 use crate::observe::{Names, PacketEvent, Step};
 use crate::program::Program;
-use crate::{Nanos, Port};
+use crate::{Nanos, PortId};
 
 /// `standard_metadata.instance_type` as `simple_switch` numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub const MAX_FRAME: usize = 65535;
 /// A packet between ingress and egress.
 #[derive(Debug)]
 pub struct Queued {
-    pub(crate) egress_port: Port,
+    pub(crate) egress_port: PortId,
     pub(crate) priority: u32,
     pub(crate) instance_type: InstanceType,
     epoch: u32,
@@ -54,7 +54,7 @@ pub struct Queued {
 
 impl Queued {
     /// The port it goes to.
-    pub fn egress_port(&self) -> Port {
+    pub fn egress_port(&self) -> PortId {
         self.egress_port
     }
     /// Queue within the port: larger is more urgent, 0 to `priorities - 1`.
@@ -98,7 +98,7 @@ pub struct IngressOut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Emitted {
     /// Port.
-    pub port: Port,
+    pub port: PortId,
     /// The whole frame.
     pub bytes: Vec<u8>,
 }

@@ -12,9 +12,9 @@ use crate::ir::{Deparser, Field, Psa};
 use crate::Gress;
 
 /// The egress port of a packet to recirculate, and the ingress port of one that was.
-const PORT_RECIRCULATE: Port = 0xffff_fffa;
+const PORT_RECIRCULATE: PortId = 0xffff_fffa;
 /// The CPU port as a program names it.
-const PORT_CPU: Port = 0xffff_fffd;
+const PORT_CPU: PortId = 0xffff_fffd;
 
 /// `PSA_PacketPath_t`.
 #[derive(Debug, Clone, Copy)]
@@ -126,7 +126,7 @@ impl Runtime {
                 path = Path::Resubmit;
                 continue;
             }
-            let (group, port) = (pkt.get(&psa.multicast_group), pkt.get(&psa.egress_port) as Port);
+            let (group, port) = (pkt.get(&psa.multicast_group), pkt.get(&psa.egress_port) as PortId);
             let class = pkt.get(&psa.class_of_service);
             let out = self.psa_deparse(program, &psa.deparser, &psa.normal_meta, pkt);
             if group != 0 {

@@ -254,11 +254,11 @@ impl Build {
 }
 
 /// What came of a frame: every frame emitted, clones and copies included, in order.
-pub fn send(sw: &mut Switch, port: Port, frame: &[u8]) -> Vec<(Port, Vec<u8>)> {
+pub fn send(sw: &mut Switch, port: PortId, frame: &[u8]) -> Vec<(PortId, Vec<u8>)> {
     send_at(sw, 0, port, frame, QueueInfo::default())
 }
 
-pub fn send_at(sw: &mut Switch, now: Nanos, port: Port, frame: &[u8], info: QueueInfo) -> Vec<(Port, Vec<u8>)> {
+pub fn send_at(sw: &mut Switch, now: Nanos, port: PortId, frame: &[u8], info: QueueInfo) -> Vec<(PortId, Vec<u8>)> {
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     sw.ingress(now, port, frame, &mut iout);
     let mut work: std::collections::VecDeque<Queued> = iout.queued.drain(..).collect();

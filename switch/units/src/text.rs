@@ -1,6 +1,6 @@
-//! Rates, capacities and delays as people write them on a command line.
+//! Rates and delays as people write them on a command line.
 
-use crate::{Capacity, Nanos};
+use crate::Nanos;
 
 /// A quantity that could not be read; says what was given and what is understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,31 +38,6 @@ pub fn parse_rate(text: &str) -> Result<Option<u64>, UnitError> {
     scaled_decimal(number, scale).filter(|&rate| rate > 0).map(Some).ok_or_else(error)
 }
 
-/// A queue's capacity: `100p` packets, `64000b`, `64kb` or `1mb` bytes (powers of 1000), or `unlimited`.
-///
-/// # Errors
-/// Anything else, a bare number too (packets or bytes?).
-pub fn parse_capacity(text: &str) -> Result<Capacity, UnitError> {
-    let error = || UnitError {
-        given: text.to_string(),
-        what: "a queue capacity",
-        hint: "write packets as in 100p, bytes as in 64000b or 64kb, or `unlimited`",
-    };
-    let lower = text.trim().to_ascii_lowercase();
-    if lower == "none" || lower == "unlimited" {
-        return Ok(Capacity::Unlimited);
-    }
-    let (number, unit) = split_unit(&lower);
-    let bytes = |scale| scaled_decimal(number, scale).map(Capacity::Bytes).ok_or_else(error);
-    match unit {
-        "p" | "pkt" | "pkts" | "packets" => number.parse().map(Capacity::Packets).map_err(|_| error()),
-        "b" | "bytes" => bytes(1),
-        "kb" => bytes(1_000),
-        "mb" => bytes(1_000_000),
-        _ => Err(error()),
-    }
-}
-
 /// A duration in nanoseconds: `5ms`, `1.5ms`, `250us`, `100ns`, `1s`; a bare number is milliseconds, as in the p4lang
 /// tutorials' `topology.json`.
 ///
@@ -86,14 +61,15 @@ pub fn parse_delay(text: &str) -> Result<Nanos, UnitError> {
     scaled_decimal(number, scale).ok_or_else(error)
 }
 
-fn split_unit(text: &str) -> (&str, &str) {
+/// A number and its unit, which may be empty.
+pub fn split_unit(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     (number, unit.trim_start())
 }
 
 /// `number * scale`, exactly, rounded down to a whole; `None` if it is no decimal number or too large.
-fn scaled_decimal(number: &str, scale: u64) -> Option<u64> {
+pub fn scaled_decimal(number: &str, scale: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() && fraction.is_empty() {
         return None;
@@ -135,17 +111,6 @@ mod tests {
     }
 
     #[test]
-    fn capacities() {
-        assert_eq!(parse_capacity("100p"), Ok(Capacity::Packets(100)));
-        assert_eq!(parse_capacity("64000b"), Ok(Capacity::Bytes(64_000)));
-        assert_eq!(parse_capacity("64kb"), Ok(Capacity::Bytes(64_000)));
-        assert_eq!(parse_capacity("unlimited"), Ok(Capacity::Unlimited));
-        for bad in ["", "100", "1.5p", "-3p", "p", "b", "5000000000p"] {
-            assert!(parse_capacity(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
     fn delays() {
         assert_eq!(parse_delay("5ms"), Ok(5_000_000));
         assert_eq!(parse_delay("5"), Ok(5_000_000));
@@ -160,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in ".{0,24}") {
-            let _ = (parse_rate(&text), parse_capacity(&text), parse_delay(&text));
+            let _ = (parse_rate(&text), parse_delay(&text));
         }
 
         #[test]
