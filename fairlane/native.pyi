@@ -1,4 +1,4 @@
-# The types of switch/python; its sources say what each function does. Instants and durations are nanoseconds. A build for fuzzing has `fuzz`, too.
+# The types of switch/bin/python; its sources say what each function does. Instants and durations are nanoseconds. A build for fuzzing has `fuzz`, too.
 import sys
 from collections.abc import Iterator, Sequence
 from os import PathLike

@@ -1,4 +1,4 @@
-"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. The endpoint (`switch/endpoint`) and the algorithm decide which packets it sends, and when.
+"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. The endpoint (`switch/net/endpoint`) and the algorithm decide which packets it sends, and when.
 
 Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. It sends RTCP BYE as [RFC 3550 sec 6.3.7]
 allows: after a signal only if BYE need not wait. Exit code 2, with a message: bad arguments, a socket or log file that cannot be opened, an

@@ -1,4 +1,4 @@
-"""When a flow over RTP must cease [RFC 8083]; the breakers themselves are `switch/endpoint/src/circuit_breaker.rs`."""
+"""When a flow over RTP must cease [RFC 8083]; the breakers themselves are `switch/net/endpoint/src/circuit_breaker.rs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Circuit breakers of flows [RFC 8083]: settings, refusals, and runs from end to end. By themselves they are tested in `switch/endpoint/tests/circuit_breaker.rs`."""
+"""Circuit breakers of flows [RFC 8083]: settings, refusals, and runs from end to end. By themselves they are tested in `switch/net/endpoint/tests/circuit_breaker.rs`."""
 
 from __future__ import annotations
 
