@@ -213,7 +213,7 @@ impl Network {
 
     /// Plans another loss of one direction of a link (as of Link; None: no loss), for frames sent from then on. Raises ValueError.
     fn schedule_loss(&mut self, at_ns: u64, node: &str, port: u32, loss: Option<Loss>) -> PyResult<()> {
-        let loss = loss.map(Loss::model);
+        let loss = loss.map(|Loss(model)| model);
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 

@@ -7,6 +7,7 @@ use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::wire::rtcp::{self, Alsf, LayerEntry, ReportBlock, SenderInfo};
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, Jitter, LossModel, TcpSpec};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -31,22 +32,20 @@ fn with_causes(py: Python<'_>, error: PyErr) -> PyErr {
 }
 
 /// A probability, or the four of Gilbert's model.
-#[derive(FromPyObject)]
-pub(crate) enum Loss {
-    #[pyo3(annotation = "a probability")]
-    Bernoulli(f64),
-    #[pyo3(annotation = "four probabilities")]
-    Gilbert(f64, f64, f64, f64),
-}
+pub(crate) struct Loss(pub(crate) LossModel);
 
-impl Loss {
-    pub(crate) fn model(self) -> LossModel {
-        match self {
-            Loss::Bernoulli(p) => LossModel::Bernoulli { p },
-            Loss::Gilbert(good_to_bad, bad_to_good, loss_good, loss_bad) => {
-                LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }
-            }
+impl<'py> FromPyObject<'py> for Loss {
+    fn extract_bound(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(p) = object.extract() {
+            return Ok(Loss(LossModel::Bernoulli { p }));
         }
+        let Ok((good_to_bad, bad_to_good, loss_good, loss_bad)) = object.extract() else {
+            let given = object.repr()?;
+            return Err(PyTypeError::new_err(format!(
+                "give a probability or (good_to_bad, bad_to_good, loss_good, loss_bad), got {given}"
+            )));
+        };
+        Ok(Loss(LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }))
     }
 }
 
@@ -75,7 +74,7 @@ impl Link {
             rate_bps: self.rate_bps,
             delay_ns: self.delay_ns,
             queue_packets: self.queue_packets,
-            loss: self.loss.map(Loss::model),
+            loss: self.loss.map(|Loss(model)| model),
             jitter: Jitter::of(self.jitter_ns, self.jitter_std_ns),
             overhead_bytes: self.overhead_bytes,
             scheduler,
