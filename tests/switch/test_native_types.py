@@ -79,3 +79,21 @@ def test_a_call_with_another_type_is_an_error(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=probes.ROOT, capture_output=True, text=True)
     errors = [line.split(": error: ")[0].rpartition(":")[2] for line in done.stdout.splitlines() if ": error: " in line]
     assert errors == ["2", "3", "4", "6"], done.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"rate_bps": "fast"}, TypeError, "Link.rate_bps: 'str' object"),
+        ({"rate_bps": -1}, OverflowError, "Link.rate_bps: can't convert negative"),
+        ({"weight": 0}, ValueError, "Link.weight: "),
+        ({"loss": (0.1, 0.2)}, TypeError, r"Link.loss: give a probability or \(good_to_bad, .*got \(0.1, 0.2\)"),
+        ({"weight": 1, "time_shift_ns": 1}, ValueError, "a port has one scheduler"),
+    ],
+)
+def test_a_wrong_field_is_named(wrong: dict, error: type[Exception], says: str) -> None:
+    network = native.Network(1)
+    network.add_switch("s1", 1)
+    network.add_host("h1", "10.0.0.1", "02:00:00:00:00:01", "02:00:00:00:00:02")
+    with pytest.raises(error, match=says):
+        network.connect("h1", 0, "s1", 1, specs.Link(**wrong))
