@@ -165,10 +165,10 @@ fn count(name: &str, lasting: Duration) -> Result<String, String> {
             if let Some(before) = arrived.replace(frame.arrival) {
                 longest_gap = longest_gap.max(frame.arrival.saturating_sub(before));
             }
-            if let Some(stamp) = frame.bytes.get(SHORTEST..STAMPED).and_then(|stamp| stamp.try_into().ok()) {
-                if ways.len() < MOST_WAYS {
-                    ways.push(frame.arrival.saturating_sub(u64::from_be_bytes(stamp)));
-                }
+            if let Some(stamp) = frame.bytes.get(SHORTEST..STAMPED).and_then(|stamp| stamp.try_into().ok())
+                && ways.len() < MOST_WAYS
+            {
+                ways.push(frame.arrival.saturating_sub(u64::from_be_bytes(stamp)));
             }
             frames += 1;
             bytes += frame.bytes.len() as u64;

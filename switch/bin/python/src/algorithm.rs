@@ -290,10 +290,10 @@ fn note_value(value: &Bound<'_, PyAny>) -> PyResult<NoteValue> {
     if value.is_none() {
         return Ok(NoteValue::None);
     }
-    if value.is_instance_of::<PyBool>() || value.is_instance_of::<PyInt>() {
-        if let Ok(int) = value.extract() {
-            return Ok(NoteValue::Int(int));
-        }
+    if (value.is_instance_of::<PyBool>() || value.is_instance_of::<PyInt>())
+        && let Ok(int) = value.extract()
+    {
+        return Ok(NoteValue::Int(int));
     }
     if let Ok(float) = value.extract() {
         return Ok(NoteValue::Float(float));

@@ -105,10 +105,10 @@ impl ControlPlane for PythonControl {
         actions: &mut Vec<ControlAction>,
     ) -> Result<(), Fault> {
         let called = Python::attach(|py| {
-            if let (true, Some(Update::Digest(digests))) = (self.takes_digests, &message.update) {
-                if let Some(rows) = rows(py, digests)? {
-                    return self.call(py, "on_digest", (now, switch, digests.digest_id, digests.list_id, rows).into_pyobject(py)?, actions);
-                }
+            if let (true, Some(Update::Digest(digests))) = (self.takes_digests, &message.update)
+                && let Some(rows) = rows(py, digests)?
+            {
+                return self.call(py, "on_digest", (now, switch, digests.digest_id, digests.list_id, rows).into_pyobject(py)?, actions);
             }
             let bytes = PyBytes::new(py, &message.encode_to_vec());
             self.call(py, "on_stream", (now, switch, bytes).into_pyobject(py)?, actions)

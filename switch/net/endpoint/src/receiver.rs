@@ -208,17 +208,17 @@ impl End for RtpReceiver {
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
-        if let Some(schedule) = self.schedule.as_mut().filter(|schedule| instant(schedule.next_s()) <= now) {
-            if schedule.expire(now_s) {
-                if self.leaving {
-                    self.send_rtcp(io, true);
-                    self.finish(io);
-                    return Ok(());
-                }
-                let bytes = self.send_rtcp(io, false);
-                if let Some(schedule) = &mut self.schedule {
-                    schedule.sent_rtcp(now_s, bytes);
-                }
+        if let Some(schedule) = self.schedule.as_mut().filter(|schedule| instant(schedule.next_s()) <= now)
+            && schedule.expire(now_s)
+        {
+            if self.leaving {
+                self.send_rtcp(io, true);
+                self.finish(io);
+                return Ok(());
+            }
+            let bytes = self.send_rtcp(io, false);
+            if let Some(schedule) = &mut self.schedule {
+                schedule.sent_rtcp(now_s, bytes);
             }
         }
         if self.leaving {
@@ -358,10 +358,10 @@ impl RtpReceiver {
         if self.marks.arrived(now) {
             self.note_data(now, None);
         }
-        if let (true, Some(produced), Some(packet)) = (self.spec.film, stamp.produced, rest.get(MEDIA_BYTES..)) {
-            if self.frames.arrived(now, produced, packet) {
-                io.network.hand(&[&now.to_be_bytes(), packet].concat());
-            }
+        if let (true, Some(produced), Some(packet)) = (self.spec.film, stamp.produced, rest.get(MEDIA_BYTES..))
+            && self.frames.arrived(now, produced, packet)
+        {
+            io.network.hand(&[&now.to_be_bytes(), packet].concat());
         }
         if let Some(micros) = stamp.sender_rtt_us {
             self.sender_rtt_s = Some(f64::from(micros) / 1e6);

@@ -475,10 +475,8 @@ impl RtpSender {
 
     /// Data have come. `idle`: nothing waited before.
     fn resume(&mut self, idle: bool, io: &mut Io) {
-        if idle {
-            if let Some(pacer) = &mut self.streams[0].pacer {
-                pacer.resume(io.now);
-            }
+        if idle && let Some(pacer) = &mut self.streams[0].pacer {
+            pacer.resume(io.now);
         }
         self.fill_window(io);
     }

@@ -285,7 +285,7 @@ mod tests {
         fn counts_are_exact_across_the_wrap(first: u16, mut arrives in prop::collection::vec(any::<bool>(), 1..400)) {
             arrives[0] = true;
             *arrives.last_mut().expect("one at least") = true;
-            let source = fed((0..).zip(&arrives).filter(|(_, &here)| here).map(|(n, _)| u32::from(first) + n));
+            let source = fed((0..).zip(&arrives).filter(|&(_, &here)| here).map(|(n, _)| u32::from(first) + n));
             let lost = arrives.iter().filter(|&&here| !here).count();
             prop_assert_eq!((source.totals().0, source.lost_packets()), (arrives.len() as u64, lost as i64));
             prop_assert_eq!(source.extended_highest_sequence(), u64::from(first) + arrives.len() as u64 - 1);

@@ -484,7 +484,7 @@ proptest! {
     /// segment, and each ACK that it or a retransmission brings shows what was sent before.
     #[test]
     fn a_flight_is_repaired_without_a_timeout(lost in prop::collection::vec(any::<bool>(), 1..30), timestamps: bool, gap in 0u64..3) {
-        let losses: Vec<_> = (1..).zip(&lost).filter(|(_, &lost)| lost).map(|(n, _)| (n, 1)).collect();
+        let losses: Vec<_> = (1..).zip(&lost).filter(|&(_, &lost)| lost).map(|(n, _)| (n, 1)).collect();
         let mut path = Path::measured(Config { initial_window_segments: 40, timestamps, ..config() }, &losses, &[]);
         for n in 0..lost.len() as u64 {
             path.write_at(200 + gap * n, MSS);

@@ -648,10 +648,10 @@ impl Network {
     fn sample_ports(&mut self, now: Nanos) {
         for (switch, node) in self.switches.iter().enumerate() {
             for port in node.device.ports() {
-                if node.channels.get(port as usize).copied().flatten().is_some() {
-                    if let Some(snapshot) = node.device.snapshot(now, port) {
-                        self.samples.push(PortSample { time: now, switch, port: snapshot });
-                    }
+                if node.channels.get(port as usize).copied().flatten().is_some()
+                    && let Some(snapshot) = node.device.snapshot(now, port)
+                {
+                    self.samples.push(PortSample { time: now, switch, port: snapshot });
                 }
             }
         }

@@ -123,11 +123,11 @@ impl PortIo {
 
 /// Runs a write to a capture; one that fails ends the capture.
 pub(crate) fn end_on_error(capture: &mut Option<Capture>, write: impl FnOnce(&mut Capture) -> io::Result<()>) {
-    if let Some(open) = capture {
-        if let Err(reason) = write(open) {
-            error!("capture {} ends: {reason}", open.path().display());
-            *capture = None;
-        }
+    if let Some(open) = capture
+        && let Err(reason) = write(open)
+    {
+        error!("capture {} ends: {reason}", open.path().display());
+        *capture = None;
     }
 }
 

@@ -392,10 +392,10 @@ impl<T> Port<T> {
 
     /// No packet waited before `arrival`.
     fn idle_until(&mut self, arrival: Nanos) {
-        if let Order::Weighted(credit) = &mut self.order {
-            if self.link.free_at() < arrival {
-                credit.reset();
-            }
+        if let Order::Weighted(credit) = &mut self.order
+            && self.link.free_at() < arrival
+        {
+            credit.reset();
         }
     }
 
@@ -420,11 +420,11 @@ impl<T> Port<T> {
         if let Order::Weighted(credit) = &mut self.order {
             credit.sent(bytes);
         }
-        if self.queues.len() > 1 {
-            if let Some(queue) = self.queues.get_mut(self.last) {
-                queue.stats.transmitted_packets += 1;
-                queue.stats.transmitted_bytes += u64::from(bytes);
-            }
+        if self.queues.len() > 1
+            && let Some(queue) = self.queues.get_mut(self.last)
+        {
+            queue.stats.transmitted_packets += 1;
+            queue.stats.transmitted_bytes += u64::from(bytes);
         }
         self.link.transmit(u64::from(bytes).saturating_add_signed(self.config.overhead_bytes.into()) * 8)
     }

@@ -34,10 +34,10 @@ pub fn find_key<'a>(wanted: &str, names: impl Iterator<Item = &'a str> + Clone) 
             return Ok(i);
         }
     }
-    if wanted == "valid" {
-        if let Some(i) = names.clone().position(|n| n.ends_with("$valid$")) {
-            return Ok(i);
-        }
+    if wanted == "valid"
+        && let Some(i) = names.clone().position(|n| n.ends_with("$valid$"))
+    {
+        return Ok(i);
     }
     find("key field", &wanted, names)
 }

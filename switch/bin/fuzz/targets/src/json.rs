@@ -76,10 +76,10 @@ fn edit(at: &mut Value, bytes: &mut Unstructured) -> Result<()> {
         Value::Object(members) if !members.is_empty() && bytes.ratio(3, 4)? => {
             let names: Vec<String> = members.keys().cloned().collect();
             let (one, two) = (bytes.choose(&names)?, bytes.choose(&names)?);
-            if let Some(value) = members.shift_remove(one) {
-                if one != two {
-                    members.insert(two.clone(), value);
-                }
+            if let Some(value) = members.shift_remove(one)
+                && one != two
+            {
+                members.insert(two.clone(), value);
             }
         }
         Value::Number(number) => {

@@ -123,10 +123,10 @@ fn value(width: u32, bytes: &mut Unstructured) -> Result<Value> {
     let length = width.div_ceil(8) as usize;
     let mut raw = bytes.bytes(length.min(bytes.len()).min(32))?.to_vec();
     // Mostly one that fits the width.
-    if let (Some(first), true) = (raw.first_mut(), bytes.ratio(15, 16)?) {
-        if raw_is_full(length, width) {
-            *first &= 0xffu8 >> (8 - width % 8);
-        }
+    if let (Some(first), true) = (raw.first_mut(), bytes.ratio(15, 16)?)
+        && raw_is_full(length, width)
+    {
+        *first &= 0xffu8 >> (8 - width % 8);
     }
     Ok(Value::from_be_bytes(&raw))
 }

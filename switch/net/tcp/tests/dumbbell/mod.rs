@@ -198,11 +198,11 @@ impl Dumbbell {
             self.outcome.cwnd.push((self.now, flow.sender.cwnd()));
         }
         // a timer that moved later keeps its event and is asked again
-        if let Some(at) = flow.sender.next_timer() {
-            if flow.sender_event.is_none_or(|event| event > at) {
-                flow.sender_event = Some(at);
-                self.schedule(at, Event::SenderTimer(i));
-            }
+        if let Some(at) = flow.sender.next_timer()
+            && flow.sender_event.is_none_or(|event| event > at)
+        {
+            flow.sender_event = Some(at);
+            self.schedule(at, Event::SenderTimer(i));
         }
     }
 
@@ -215,11 +215,11 @@ impl Dumbbell {
         self.out = out;
         self.serve_back();
         let flow = &mut self.flows[i];
-        if let Some(at) = flow.receiver.next_timer() {
-            if flow.receiver_event.is_none_or(|event| event > at) {
-                flow.receiver_event = Some(at);
-                self.schedule(at, Event::ReceiverTimer(i));
-            }
+        if let Some(at) = flow.receiver.next_timer()
+            && flow.receiver_event.is_none_or(|event| event > at)
+        {
+            flow.receiver_event = Some(at);
+            self.schedule(at, Event::ReceiverTimer(i));
         }
     }
 

@@ -217,10 +217,10 @@ fn is_initial(entity: &p4::Entity) -> bool {
 /// Leaves out of a kept entry the counter that its table no longer has.
 fn adapt(model: &Model, update: &p4::Update) -> p4::Update {
     let mut update = update.clone();
-    if let Some(Kind::TableEntry(entry)) = update.entity.as_mut().and_then(|entity| entity.entity.as_mut()) {
-        if model.tables.get(&entry.table_id).is_some_and(|table| !table.direct_counter) {
-            entry.counter_data = None;
-        }
+    if let Some(Kind::TableEntry(entry)) = update.entity.as_mut().and_then(|entity| entity.entity.as_mut())
+        && model.tables.get(&entry.table_id).is_some_and(|table| !table.direct_counter)
+    {
+        entry.counter_data = None;
     }
     update
 }

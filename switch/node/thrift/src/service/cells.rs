@@ -104,16 +104,16 @@ impl Call<'_> {
         use codes::meter::{INVALID_INDEX, INVALID_NAME};
         self.check_context()?;
         let now = self.now;
-        if method == "array_set_rates" {
-            if let Some(table) = self.metered_table()? {
-                let config = read_rates(self.args.structs(3)?)?;
-                let switch = self.switch_mut(INVALID_NAME)?;
-                for state in within(switch.table_entries(table), INVALID_NAME)? {
-                    let entry = state.entry;
-                    within(switch.direct_meter_write(now, table, &entry.key, entry.priority, Some(config)), INVALID_INDEX)?;
-                }
-                return Ok(None);
+        if method == "array_set_rates"
+            && let Some(table) = self.metered_table()?
+        {
+            let config = read_rates(self.args.structs(3)?)?;
+            let switch = self.switch_mut(INVALID_NAME)?;
+            for state in within(switch.table_entries(table), INVALID_NAME)? {
+                let entry = state.entry;
+                within(switch.direct_meter_write(now, table, &entry.key, entry.priority, Some(config)), INVALID_INDEX)?;
             }
+            return Ok(None);
         }
         let (meter, size) = self.indirect_meter()?;
         match method {

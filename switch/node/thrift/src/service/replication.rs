@@ -203,7 +203,7 @@ impl Call<'_> {
 
     fn member_set(&self, number: i16) -> Result<Members, Failure> {
         let map = self.args.bytes(number)?;
-        Ok(map.iter().rev().enumerate().filter(|(_, &digit)| digit == b'1').map(|(at, _)| at as u32).collect())
+        Ok(map.iter().rev().enumerate().filter(|&(_, &digit)| digit == b'1').map(|(at, _)| at as u32).collect())
     }
 
     fn write_some(&mut self, group: Option<u32>) -> Answer {

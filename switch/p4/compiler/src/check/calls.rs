@@ -293,11 +293,12 @@ impl<'a> Checker<'a, '_> {
             }
         }
         for (i, a) in order.iter().enumerate() {
-            if let Some(a) = a {
-                if matches!(arguments[*a].value.kind, ExprKind::DontCare) && sig.params[i].direction != Direction::Out {
-                    let text = format!("`_` can only be given for an `out` parameter, `{}` is none", sig.params[i].name);
-                    self.error(arguments[*a].span, Rule::CallingConvention, text);
-                }
+            if let Some(a) = a
+                && matches!(arguments[*a].value.kind, ExprKind::DontCare)
+                && sig.params[i].direction != Direction::Out
+            {
+                let text = format!("`_` can only be given for an `out` parameter, `{}` is none", sig.params[i].name);
+                self.error(arguments[*a].span, Rule::CallingConvention, text);
             }
         }
         if !constructor {

@@ -80,10 +80,10 @@ impl Checker<'_, '_> {
                         return Some(ConstVal::Int(BigInt::from(if &*m.name == "maxSizeInBits" { bits } else { bits.div_ceil(8) })));
                     }
                 }
-                if let ExprKind::Name(p) = &callee.kind {
-                    if &*p.name.name == "static_assert" {
-                        return Some(ConstVal::Bool(true));
-                    }
+                if let ExprKind::Name(p) = &callee.kind
+                    && &*p.name.name == "static_assert"
+                {
+                    return Some(ConstVal::Bool(true));
                 }
                 return None;
             }
@@ -103,20 +103,21 @@ impl Checker<'_, '_> {
     }
 
     fn eval_member(&mut self, base: &Expr, m: &Ident, ty: &Type) -> Option<ConstVal> {
-        if let (Type::Enum(n) | Type::SerEnum(n, _), ExprKind::Name(p)) = (ty, &base.kind) {
-            if self.lookup_local(p).is_none() && self.type_decl(&p.name.name).is_some() {
-                let n = n.clone();
-                // An enum in definition has no entry yet, and none of its members can be used.
-                if self.resolving.contains(&n.decl) {
-                    return None;
-                }
-                let def = self.enum_def(n.decl)?;
-                let i = def.members.iter().position(|(name, _)| *name == m.name)?;
-                return Some(match &def.members[i].1 {
-                    Some(v) => ConstVal::Int(v.clone()),
-                    None => ConstVal::Enum(n.decl, i),
-                });
+        if let (Type::Enum(n) | Type::SerEnum(n, _), ExprKind::Name(p)) = (ty, &base.kind)
+            && self.lookup_local(p).is_none()
+            && self.type_decl(&p.name.name).is_some()
+        {
+            let n = n.clone();
+            // An enum in definition has no entry yet, and none of its members can be used.
+            if self.resolving.contains(&n.decl) {
+                return None;
             }
+            let def = self.enum_def(n.decl)?;
+            let i = def.members.iter().position(|(name, _)| *name == m.name)?;
+            return Some(match &def.members[i].1 {
+                Some(v) => ConstVal::Int(v.clone()),
+                None => ConstVal::Enum(n.decl, i),
+            });
         }
         let base_ty = self.out.types.get(&base.id).map(|t| self.zonk(t))?;
         if let (Type::Stack(_, n), "size") = (&base_ty, &*m.name) {

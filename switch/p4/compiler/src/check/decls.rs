@@ -40,10 +40,10 @@ impl<'a> Checker<'a, '_> {
     /// Gives each top-level declaration its id and its name a place; finds double declarations.
     pub(crate) fn collect(&mut self) {
         for d in &self.out.program.declarations {
-            if let DeclarationKind::Typedef(a) | DeclarationKind::Newtype(a) = &d.kind {
-                if let Some(inline) = &a.inline {
-                    self.collect_one(inline);
-                }
+            if let DeclarationKind::Typedef(a) | DeclarationKind::Newtype(a) = &d.kind
+                && let Some(inline) = &a.inline
+            {
+                self.collect_one(inline);
             }
             self.collect_one(d);
         }

@@ -80,10 +80,11 @@ impl<'a> Checker<'a, '_> {
                         }
                         _ => self.error(e.span, Rule::Casts, text),
                     }
-                } else if self.zonk(&to) == Type::Bool && self.zonk(&from) == Type::Int {
-                    if let Some(v) = self.eval_int(inner).filter(|v| !v.is_zero() && *v != 1.into()) {
-                        self.error(e.span, Rule::Casts, format!("only 0 and 1 can be cast to `bool`, not {v}"));
-                    }
+                } else if self.zonk(&to) == Type::Bool
+                    && self.zonk(&from) == Type::Int
+                    && let Some(v) = self.eval_int(inner).filter(|v| !v.is_zero() && *v != 1.into())
+                {
+                    self.error(e.span, Rule::Casts, format!("only 0 and 1 can be cast to `bool`, not {v}"));
                 }
                 to
             }
@@ -342,12 +343,12 @@ impl<'a> Checker<'a, '_> {
                 return Type::Unknown;
             }
         };
-        if let Some(v) = &value {
-            if v.is_negative() || v.to_usize().is_none_or(|v| v >= bound) {
-                let text = format!("index {v} is out of bounds: `{t}` has {bound} elements");
-                self.error(index.span, Rule::Arrays, text);
-                return Type::Unknown;
-            }
+        if let Some(v) = &value
+            && (v.is_negative() || v.to_usize().is_none_or(|v| v >= bound))
+        {
+            let text = format!("index {v} is out of bounds: `{t}` has {bound} elements");
+            self.error(index.span, Rule::Arrays, text);
+            return Type::Unknown;
         }
         match (&t, value) {
             (Type::Stack(element, _), _) => (**element).clone(),
@@ -523,10 +524,10 @@ impl<'a> Checker<'a, '_> {
                 if !ok {
                     return mismatch(self, Rule::Shifts);
                 }
-                if let (Some(a), Type::Bits { width, .. }) = (&amount, &lt) {
-                    if *a >= (*width).into() {
-                        self.report.warning(Code::Overflow, span, format!("a value of {width} bits is shifted by {a}"));
-                    }
+                if let (Some(a), Type::Bits { width, .. }) = (&amount, &lt)
+                    && *a >= (*width).into()
+                {
+                    self.report.warning(Code::Overflow, span, format!("a value of {width} bits is shifted by {a}"));
                 }
                 if let Some(a) = amount {
                     if a.is_negative() {

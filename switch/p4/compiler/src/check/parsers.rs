@@ -164,12 +164,11 @@ impl<'a> Checker<'a, '_> {
             KeysetKind::Tuple(parts) => {
                 // A single struct or tuple key is held against its parts.
                 if parts.len() != keys.len() {
-                    if let [single] = keys {
-                        if let Some(fields) = self.parts(single) {
-                            if fields.len() == parts.len() {
-                                return self.check_keyset(k, &fields, rule);
-                            }
-                        }
+                    if let [single] = keys
+                        && let Some(fields) = self.parts(single)
+                        && fields.len() == parts.len()
+                    {
+                        return self.check_keyset(k, &fields, rule);
                     }
                     let text = format!("the key has {} components, this has {}", keys.len(), parts.len());
                     self.error(k.span, rule, text);
@@ -239,10 +238,10 @@ impl<'a> Checker<'a, '_> {
                         self.error(e.span, rule, "the value must be known at compile time");
                     }
                 }
-                if let (KeysetKind::Range(..), Some(x), Some(y)) = (&k.kind, self.eval_int(a), self.eval_int(b)) {
-                    if x > y {
-                        self.report.warning(Code::Invalid, k.span, format!("the range {x} .. {y} is empty: its end is below its start"));
-                    }
+                if let (KeysetKind::Range(..), Some(x), Some(y)) = (&k.kind, self.eval_int(a), self.eval_int(b))
+                    && x > y
+                {
+                    self.report.warning(Code::Invalid, k.span, format!("the range {x} .. {y} is empty: its end is below its start"));
                 }
             }
         }

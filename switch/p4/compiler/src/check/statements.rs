@@ -136,10 +136,10 @@ impl<'a> Checker<'a, '_> {
             }
             return;
         }
-        if let Some(info) = self.out.calls.get(&e.id) {
-            if matches!(info.target, CallTarget::Constructor(_)) {
-                self.error(e.span, Rule::Constructors, "an instance must have a name to be used");
-            }
+        if let Some(info) = self.out.calls.get(&e.id)
+            && matches!(info.target, CallTarget::Constructor(_))
+        {
+            self.error(e.span, Rule::Constructors, "an instance must have a name to be used");
         }
     }
 
@@ -181,10 +181,10 @@ impl<'a> Checker<'a, '_> {
         let mut seen: Vec<String> = Vec::new();
         let mut default_at: Option<usize> = None;
         for (i, c) in cases.iter().enumerate() {
-            if let Some(d) = default_at {
-                if d + 1 == i {
-                    self.error(c.span, rule, "`default` must be the last case");
-                }
+            if let Some(d) = default_at
+                && d + 1 == i
+            {
+                self.error(c.span, rule, "`default` must be the last case");
             }
             let key = match &c.label.kind {
                 ExprKind::Default | ExprKind::DontCare => {

@@ -141,10 +141,10 @@ impl<'a> Flow<'a> {
     fn state(&mut self, s: &'a ParserState) {
         self.scoped(|v| {
             s.statements.iter().for_each(|st| v.statement(st));
-            if let Some(Transition::Select(select)) = &s.transition {
-                if !v.now.dead {
-                    select.keys.iter().for_each(|k| v.read(k));
-                }
+            if let Some(Transition::Select(select)) = &s.transition
+                && !v.now.dead
+            {
+                select.keys.iter().for_each(|k| v.read(k));
             }
         });
     }

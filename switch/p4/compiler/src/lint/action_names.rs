@@ -35,10 +35,10 @@ pub(crate) fn check(checked: &Checked<'_>, report: &mut Report) {
                 let mut used = Mentioned::default();
                 used.declaration(checked.decls[i]);
                 for local in &c.locals {
-                    if let DeclarationKind::Action(a) = &local.kind {
-                        if used.0.contains(&a.name.name) {
-                            add(&c.name.name, local, a);
-                        }
+                    if let DeclarationKind::Action(a) = &local.kind
+                        && used.0.contains(&a.name.name)
+                    {
+                        add(&c.name.name, local, a);
                     }
                 }
             }

@@ -206,11 +206,11 @@ impl Lower<'_, '_> {
 
 /// Takes jumps out of tail positions: there control goes to the end of the scope anyway.
 fn strip_tail(body: &mut Vec<Stmt>, label: Label) {
-    if let Some(Stmt::Leave(l, _)) = body.last() {
-        if *l == label {
-            body.pop();
-            return strip_tail(body, label);
-        }
+    if let Some(Stmt::Leave(l, _)) = body.last()
+        && *l == label
+    {
+        body.pop();
+        return strip_tail(body, label);
     }
     match body.last_mut() {
         Some(Stmt::If(_, a, b, _) | Stmt::ApplyHit(_, a, b, _)) => {

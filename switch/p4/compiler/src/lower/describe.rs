@@ -104,10 +104,10 @@ impl<'a> Lower<'a, '_> {
                 None => position.extend([usize::MAX, self.shown_actions.len()]),
             }
             self.describe_action(d, name, position.clone());
-            if let Some(s) = self.shown_action(name, block.as_ref()) {
-                if position < s.position {
-                    s.position = position;
-                }
+            if let Some(s) = self.shown_action(name, block.as_ref())
+                && position < s.position
+            {
+                s.position = position;
             }
         }
         if let Some(s) = self.shown_action(name, block.as_ref()) {

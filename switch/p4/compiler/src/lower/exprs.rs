@@ -58,10 +58,10 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn value_inner(&mut self, e: &'a ast::Expr) -> Val {
-        if matches!(e.kind, ast::ExprKind::Member(..) | ast::ExprKind::Call { .. }) {
-            if let Some(v) = self.chosen_value(e) {
-                return v;
-            }
+        if matches!(e.kind, ast::ExprKind::Member(..) | ast::ExprKind::Call { .. })
+            && let Some(v) = self.chosen_value(e)
+        {
+            return v;
         }
         match &e.kind {
             ast::ExprKind::Int(l) => {
@@ -211,10 +211,10 @@ impl<'a> Lower<'a, '_> {
                 if matches!(&s, Storage::Scalar(p) if matches!(p.header, HeaderRef::Last(_))) { s } else { self.pin_relative(s, e.span) };
             return self.load(&s);
         }
-        if let ast::ExprKind::Call { callee, .. } = &base.kind {
-            if self.checked.calls.get(&base.id).is_some_and(|c| c.target == CallTarget::TableApply) {
-                return self.apply_result(callee, &m.name, e.span);
-            }
+        if let ast::ExprKind::Call { callee, .. } = &base.kind
+            && self.checked.calls.get(&base.id).is_some_and(|c| c.target == CallTarget::TableApply)
+        {
+            return self.apply_result(callee, &m.name, e.span);
         }
         let t = self.type_of(base.id);
         let v = self.value(base);

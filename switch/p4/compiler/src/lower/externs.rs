@@ -252,10 +252,10 @@ impl<'a> Lower<'a, '_> {
     /// The types of a method's parameters, for this object and call.
     fn parameter_types(&self, info: &CallInfo, instance: &Instance<'a>) -> Vec<Type> {
         let mut map: Vec<(u32, Type)> = info.type_args.iter().map(|(p, t)| (*p, t.substitute(&self.substitution))).collect();
-        if let InstanceKind::Extern { decl, type_args, .. } = &instance.kind {
-            if let Some(def) = self.checked.externs.get(decl) {
-                map.extend(def.type_params.iter().map(|p| p.id).zip(type_args.iter().cloned()));
-            }
+        if let InstanceKind::Extern { decl, type_args, .. } = &instance.kind
+            && let Some(def) = self.checked.externs.get(decl)
+        {
+            map.extend(def.type_params.iter().map(|p| p.id).zip(type_args.iter().cloned()));
         }
         info.signature.params.iter().map(|p| p.ty.substitute(&map)).collect()
     }
@@ -285,13 +285,12 @@ impl<'a> Lower<'a, '_> {
 
     /// Calls `f` with a field for an `out` argument; an l-value that is no plain field is written afterwards.
     pub(super) fn with_out(&mut self, e: &'a ast::Expr, t: Option<&Type>, span: Span, f: impl FnOnce(&mut Self, Place)) {
-        if !matches!(e.kind, ast::ExprKind::DontCare | ast::ExprKind::Slice(..)) {
-            if let Some(Storage::Scalar(p)) = self.place(e) {
-                if matches!(p.header, HeaderRef::Instance(_)) {
-                    f(self, p.clone());
-                    return self.give_sign(p, span);
-                }
-            }
+        if !matches!(e.kind, ast::ExprKind::DontCare | ast::ExprKind::Slice(..))
+            && let Some(Storage::Scalar(p)) = self.place(e)
+            && matches!(p.header, HeaderRef::Instance(_))
+        {
+            f(self, p.clone());
+            return self.give_sign(p, span);
         }
         let ty = t.cloned().filter(|t| !t.is_unknown()).unwrap_or_else(|| self.type_of(e.id));
         let place = self.scalar_variable("tmp", &ty);

@@ -167,19 +167,19 @@ impl<'a> Lower<'a, '_> {
     fn function_body(&mut self, f: &'a FunctionDeclaration) -> Val {
         let ty = self.type_of(f.prototype.return_type.id);
         // A body whose only `return` is its end needs no jumps.
-        if let Some((Statement { kind: StatementKind::Return(Some(e)), .. }, rest)) = f.body.statements.split_last() {
-            if !rest.iter().any(returns) {
-                let label = self.new_label();
-                self.returns.push(ReturnPoint { label, result: None, ty: ty.clone() });
-                let v = self.scoped(|l| {
-                    for s in rest {
-                        l.statement(s);
-                    }
-                    l.value_as(e, &ty)
-                });
-                self.returns.pop();
-                return v;
-            }
+        if let Some((Statement { kind: StatementKind::Return(Some(e)), .. }, rest)) = f.body.statements.split_last()
+            && !rest.iter().any(returns)
+        {
+            let label = self.new_label();
+            self.returns.push(ReturnPoint { label, result: None, ty: ty.clone() });
+            let v = self.scoped(|l| {
+                for s in rest {
+                    l.statement(s);
+                }
+                l.value_as(e, &ty)
+            });
+            self.returns.pop();
+            return v;
         }
         let result = if matches!(ty, Type::Void) { None } else { Some(self.allocate("result", &ty)) };
         let label = self.new_label();

@@ -180,17 +180,17 @@ impl<'a> Lower<'a, '_> {
         let mut closed = false;
         for c in &sel.cases {
             let to = target(&c.target.name);
-            if let KeysetKind::Value(e) = &c.keyset.kind {
-                if let Some(name) = self.value_set(e) {
-                    cases.push(Case::ValueSet(name, to));
-                    continue;
-                }
+            if let KeysetKind::Value(e) = &c.keyset.kind
+                && let Some(name) = self.value_set(e)
+            {
+                cases.push(Case::ValueSet(name, to));
+                continue;
             }
-            if let KeysetKind::Tuple(parts) = &c.keyset.kind {
-                if parts.iter().any(|p| matches!(&p.kind, KeysetKind::Value(e) if self.value_set(e).is_some())) {
-                    self.error(c.keyset.span, Rule::Bmv2, "a value set cannot stand beside other keys");
-                    continue;
-                }
+            if let KeysetKind::Tuple(parts) = &c.keyset.kind
+                && parts.iter().any(|p| matches!(&p.kind, KeysetKind::Value(e) if self.value_set(e).is_some()))
+            {
+                self.error(c.keyset.span, Rule::Bmv2, "a value set cannot stand beside other keys");
+                continue;
             }
             let matches = match &c.keyset.kind {
                 KeysetKind::Default | KeysetKind::DontCare => vec![Match::Any; keys.len()],

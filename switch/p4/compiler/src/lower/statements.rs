@@ -145,20 +145,20 @@ impl<'a> Lower<'a, '_> {
             return;
         }
         // `if (a && t.apply().hit) ..` without `else` is two nested ifs: no flag is needed.
-        if let (ast::ExprKind::Binary(BinaryOp::And, l, r), None) = (&condition.kind, otherwise) {
-            if self.has_effects(condition) {
-                if let Some((table, hit)) = self.table_condition(l) {
-                    let Some(table) = self.table(table) else { return };
-                    self.apply_table_prelude(&table);
-                    let inner = self.collect(|c| c.if_statement(r, then, None, span));
-                    let (yes, no) = if hit { (inner, Vec::new()) } else { (Vec::new(), inner) };
-                    self.emit(Stmt::ApplyHit(table.id, yes, no, span));
-                    return;
-                }
-                let c = self.condition(l);
-                self.if_else(c, span, |c| c.if_statement(r, then, None, span), |_| {});
+        if let (ast::ExprKind::Binary(BinaryOp::And, l, r), None) = (&condition.kind, otherwise)
+            && self.has_effects(condition)
+        {
+            if let Some((table, hit)) = self.table_condition(l) {
+                let Some(table) = self.table(table) else { return };
+                self.apply_table_prelude(&table);
+                let inner = self.collect(|c| c.if_statement(r, then, None, span));
+                let (yes, no) = if hit { (inner, Vec::new()) } else { (Vec::new(), inner) };
+                self.emit(Stmt::ApplyHit(table.id, yes, no, span));
                 return;
             }
+            let c = self.condition(l);
+            self.if_else(c, span, |c| c.if_statement(r, then, None, span), |_| {});
+            return;
         }
         let c = self.condition(condition);
         self.if_else(c, span, branch(Some(then)), branch(otherwise));
@@ -175,32 +175,32 @@ impl<'a> Lower<'a, '_> {
             }
         }
         let is_default = |e: &ast::Expr| matches!(e.kind, ast::ExprKind::Default | ast::ExprKind::DontCare);
-        if let ast::ExprKind::Member(base, m) = &subject.kind {
-            if let (ast::ExprKind::Call { callee, .. }, "action_run") = (&base.kind, &*m.name) {
-                let ast::ExprKind::Member(table, _) = &callee.kind else { return };
-                let Some(table) = self.table(table) else { return };
-                self.apply_table_prelude(&table);
-                let mut arms: Vec<(Vec<ActionId>, Vec<Stmt>)> = Vec::new();
-                let mut default = None;
-                for (labels, b) in groups {
-                    let body = self.collect(|l| l.block(b));
-                    let ids: Vec<ActionId> = labels
-                        .iter()
-                        .filter_map(|e| match &e.kind {
-                            ast::ExprKind::Name(p) => table.actions.iter().find(|(n, _)| *n == p.name.name).map(|(_, id)| *id),
-                            _ => None,
-                        })
-                        .collect();
-                    if labels.iter().any(|e| is_default(e)) {
-                        default = Some(body.clone());
-                    }
-                    if !ids.is_empty() {
-                        arms.push((ids, body));
-                    }
+        if let ast::ExprKind::Member(base, m) = &subject.kind
+            && let (ast::ExprKind::Call { callee, .. }, "action_run") = (&base.kind, &*m.name)
+        {
+            let ast::ExprKind::Member(table, _) = &callee.kind else { return };
+            let Some(table) = self.table(table) else { return };
+            self.apply_table_prelude(&table);
+            let mut arms: Vec<(Vec<ActionId>, Vec<Stmt>)> = Vec::new();
+            let mut default = None;
+            for (labels, b) in groups {
+                let body = self.collect(|l| l.block(b));
+                let ids: Vec<ActionId> = labels
+                    .iter()
+                    .filter_map(|e| match &e.kind {
+                        ast::ExprKind::Name(p) => table.actions.iter().find(|(n, _)| *n == p.name.name).map(|(_, id)| *id),
+                        _ => None,
+                    })
+                    .collect();
+                if labels.iter().any(|e| is_default(e)) {
+                    default = Some(body.clone());
                 }
-                self.emit(Stmt::ApplySwitch(table.id, arms, default, span));
-                return;
+                if !ids.is_empty() {
+                    arms.push((ids, body));
+                }
             }
+            self.emit(Stmt::ApplySwitch(table.id, arms, default, span));
+            return;
         }
         let ty = self.type_of(subject.id);
         let v = self.scalar_value(subject);

@@ -74,11 +74,11 @@ impl Symbols {
             }
         }
         let id = given(prefix, name, annotations, diagnostics);
-        if let (Some(id), Some(annotation)) = (id, find(annotations, "id")) {
-            if !self.taken.insert(id) {
-                let message = format!("the id 0x{id:08x} of `{name}` is given to another object too");
-                diagnostics.push(Diagnostic::error(Code::DuplicateId, annotation.span, message));
-            }
+        if let (Some(id), Some(annotation)) = (id, find(annotations, "id"))
+            && !self.taken.insert(id)
+        {
+            let message = format!("the id 0x{id:08x} of `{name}` is given to another object too");
+            diagnostics.push(Diagnostic::error(Code::DuplicateId, annotation.span, message));
         }
         self.ids.insert(key, id);
     }
@@ -164,11 +164,11 @@ pub(super) fn fields<'a>(all: impl Iterator<Item = &'a [Annotation]> + Clone, di
         if let (Some(annotation), None) = (annotation, id) {
             diagnostics.push(super::annotation_error(annotation.span, "id", "one integer above 0, of 32 bits"));
         }
-        if let (Some(annotation), Some(id)) = (annotation, id) {
-            if !taken.insert(id) {
-                let message = format!("the id {id} is given to another field too");
-                diagnostics.push(Diagnostic::error(Code::DuplicateId, annotation.span, message));
-            }
+        if let (Some(annotation), Some(id)) = (annotation, id)
+            && !taken.insert(id)
+        {
+            let message = format!("the id {id} is given to another field too");
+            diagnostics.push(Diagnostic::error(Code::DuplicateId, annotation.span, message));
         }
         out.push(id);
     }

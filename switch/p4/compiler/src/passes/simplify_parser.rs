@@ -19,10 +19,8 @@ pub fn run(parser: &mut Parser) {
     join_chains(parser);
     drop_unreached(parser);
     let taken = parser.states.iter().skip(1).any(|s| s.name == "start");
-    if taken {
-        if let Some(s) = parser.states.iter_mut().skip(1).find(|s| s.name == "start") {
-            s.name = "start_0".into();
-        }
+    if taken && let Some(s) = parser.states.iter_mut().skip(1).find(|s| s.name == "start") {
+        s.name = "start_0".into();
     }
     if let Some(first) = parser.states.first_mut() {
         first.name = "start".into();

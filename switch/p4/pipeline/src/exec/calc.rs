@@ -58,10 +58,10 @@ pub fn compute(ir: &Ir, st: &mut State, pkt: &Packet, calc: u32) -> u64 {
 }
 
 fn run(algo: hash::Algo, st: &mut State, calc: u32, data: &[u8]) -> u64 {
-    if let hash::Algo::Crc16Custom | hash::Algo::Crc32Custom = algo {
-        if let Some(crc) = st.custom_crcs.get(&calc) {
-            return crc.run(data);
-        }
+    if let hash::Algo::Crc16Custom | hash::Algo::Crc32Custom = algo
+        && let Some(crc) = st.custom_crcs.get(&calc)
+    {
+        return crc.run(data);
     }
     hash::run(algo, data, &mut st.round_robin[calc as usize])
 }

@@ -70,10 +70,10 @@ fn found(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, hit: 
     let call = table.call(hit, &mut pkt.slots[start..]);
     if let Some(at) = hit {
         let now = st.now;
-        if let Some(meter) = table.note(at, now, pkt.ingress_length) {
-            if let Some(target) = &table_ir.meter_target {
-                pkt.set(target, meter.colour(now, pkt.ingress_length));
-            }
+        if let Some(meter) = table.note(at, now, pkt.ingress_length)
+            && let Some(target) = &table_ir.meter_target
+        {
+            pkt.set(target, meter.colour(now, pkt.ingress_length));
         }
     }
     if !call.slow {

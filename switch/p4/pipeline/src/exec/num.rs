@@ -106,10 +106,10 @@ impl Num {
     }
 
     fn op(&self, b: &Num, small: impl Fn(i128, i128) -> Option<i128>, big: impl Fn(BigInt, BigInt) -> BigInt) -> Num {
-        if let (Small(x), Small(y)) = (self, b) {
-            if let Some(r) = small(*x, *y) {
-                return Small(r);
-            }
+        if let (Small(x), Small(y)) = (self, b)
+            && let Some(r) = small(*x, *y)
+        {
+            return Small(r);
         }
         Num::from_big(big(self.to_big(), b.to_big()))
     }
@@ -168,10 +168,11 @@ impl Num {
             Small(v) if (*v as u128) < MAX_SHIFT => *v as u32,
             _ => return Small(0),
         };
-        if let Small(v) = self {
-            if amount < 127 && (v << amount) >> amount == *v {
-                return Small(v << amount);
-            }
+        if let Small(v) = self
+            && amount < 127
+            && (v << amount) >> amount == *v
+        {
+            return Small(v << amount);
         }
         Num::from_big(self.to_big() << amount)
     }
@@ -204,11 +205,11 @@ impl Num {
         if width == 0 {
             return Small(0);
         }
-        if let Small(v) = self {
-            if width <= 127 {
-                let s = 128 - width;
-                return Small((v << s) >> s);
-            }
+        if let Small(v) = self
+            && width <= 127
+        {
+            let s = 128 - width;
+            return Small((v << s) >> s);
         }
         let modulus = Num::power(width);
         let low = self.and(&modulus.sub(&Small(1)));

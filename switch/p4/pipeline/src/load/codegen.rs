@@ -271,15 +271,15 @@ impl CodeGen {
         use BinOp::*;
         Some(match op {
             And => {
-                if let Expr::Const(c) = b {
-                    if let Ok(mask) = u64::try_from(c) {
-                        return self.masked(a, mask);
-                    }
+                if let Expr::Const(c) = b
+                    && let Ok(mask) = u64::try_from(c)
+                {
+                    return self.masked(a, mask);
                 }
-                if let Expr::Const(c) = a {
-                    if let Ok(mask) = u64::try_from(c) {
-                        return self.masked(b, mask);
-                    }
+                if let Expr::Const(c) = a
+                    && let Ok(mask) = u64::try_from(c)
+                {
+                    return self.masked(b, mask);
                 }
                 let (a, b) = (self.emit_any(a)?, self.emit_any(b)?);
                 self.tri(Op::And, a, b)
@@ -304,10 +304,11 @@ impl CodeGen {
                 self.tri(Op::Shl, a, b)
             }
             Shr => {
-                if let (Expr::Field(f), Some(c)) = (a, const_u32(b)) {
-                    if f.width > 64 && !f.signed {
-                        return Some(self.wide_slice(f, c));
-                    }
+                if let (Expr::Field(f), Some(c)) = (a, const_u32(b))
+                    && f.width > 64
+                    && !f.signed
+                {
+                    return Some(self.wide_slice(f, c));
                 }
                 let (a, ca) = self.emit(a, true)?;
                 let (b, cb) = self.emit(b, true)?;

@@ -61,19 +61,19 @@ impl<'n> Loader<'n> {
             let (mut code, mut slot) = self.condition(&cond.get("expression")?)?;
             if self.program.observed {
                 self.observe(observe::Step::Condition(cond.id()?, false), Some(slot));
-                code.end = self.gen.here();
+                code.end = self.codegen.here();
             }
             let (mut yes, mut no) = (next(cond, "true_next", &names)?, next(cond, "false_next", &names)?);
             // A lone negation costs nothing: the branches change places.
-            let ops = &self.gen.code[code.start as usize..code.end as usize];
-            if let [Op::IsZero(u)] = ops {
-                if u.dst == slot {
-                    slot = u.a;
-                    std::mem::swap(&mut yes, &mut no);
-                    self.gen.code.truncate(code.start as usize);
-                    self.program.ir.nodes.push(Step::Test { slot, yes, no });
-                    continue;
-                }
+            let ops = &self.codegen.code[code.start as usize..code.end as usize];
+            if let [Op::IsZero(u)] = ops
+                && u.dst == slot
+            {
+                slot = u.a;
+                std::mem::swap(&mut yes, &mut no);
+                self.codegen.code.truncate(code.start as usize);
+                self.program.ir.nodes.push(Step::Test { slot, yes, no });
+                continue;
             }
             self.program.ir.nodes.push(if ops.is_empty() { Step::Test { slot, yes, no } } else { Step::Cond { code, slot, yes, no } });
         }

@@ -1,5 +1,7 @@
 //! What an instruction reads and writes.
 
+use std::ops::Range;
+
 use crate::exec::hash::Algo;
 use crate::info::TableInfo;
 use crate::ir::*;
@@ -61,7 +63,7 @@ impl Context<'_> {
         }
     }
 
-    pub fn header_slots(&self, h: u32) -> impl Iterator<Item = Slot> {
+    pub fn header_slots(&self, h: u32) -> Range<Slot> {
         let header = &self.layout.headers[h as usize];
         header.base..header.base + self.layout.types[header.ty].slots
     }

@@ -179,10 +179,10 @@ pub fn meter_targets(root: &Node, names: &super::layout::Names) -> Result<HashMa
 pub fn counter_bindings(root: &Node) -> Result<HashMap<String, u32>> {
     let mut bindings = HashMap::new();
     for (i, node) in root.list("counter_arrays")?.into_iter().enumerate() {
-        if node.flag("is_direct", false)? {
-            if let Some(table) = node.opt("binding") {
-                bindings.insert(table.str()?.to_string(), i as u32);
-            }
+        if node.flag("is_direct", false)?
+            && let Some(table) = node.opt("binding")
+        {
+            bindings.insert(table.str()?.to_string(), i as u32);
         }
     }
     Ok(bindings)
@@ -253,7 +253,7 @@ impl Loader<'_> {
                 let locals: Vec<(Slot, u32)> = self.names.layout.types[ty].fields.iter().map(|f| (header.base + f.rel, f.width)).collect();
                 let scope = super::expr::Scope { names: self.names, registers: &self.registers, params: &locals };
                 let e = scope.data(&length)?;
-                self.gen.layout.headers[h].length = Some(e);
+                self.codegen.layout.headers[h].length = Some(e);
             }
         }
         Ok(())
@@ -302,7 +302,7 @@ impl Loader<'_> {
         match e {
             Expr::Bool(b) => *b == truth,
             Expr::Valid(HeaderRef::Fixed(h)) => {
-                tests.push((self.gen.layout.headers[*h as usize].valid, truth));
+                tests.push((self.codegen.layout.headers[*h as usize].valid, truth));
                 true
             }
             Expr::ToBool(a) => match &**a {

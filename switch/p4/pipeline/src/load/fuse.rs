@@ -47,11 +47,11 @@ impl Emitter<'_> {
     fn inline(&mut self, code: Code) {
         let mut targets: HashMap<u32, u32> = HashMap::new();
         for at in code.start..code.end {
-            if let Op::Jump(to) | Op::JumpIfZero(_, to) = self.code[at as usize] {
-                if let std::collections::hash_map::Entry::Vacant(e) = targets.entry(to) {
-                    self.labels.push(usize::MAX);
-                    e.insert((self.labels.len() - 1) as u32);
-                }
+            if let Op::Jump(to) | Op::JumpIfZero(_, to) = self.code[at as usize]
+                && let std::collections::hash_map::Entry::Vacant(e) = targets.entry(to)
+            {
+                self.labels.push(usize::MAX);
+                e.insert((self.labels.len() - 1) as u32);
             }
         }
         let mut stops = false;
@@ -90,7 +90,7 @@ impl Loader<'_> {
         let mut ends = [common.clone(), common];
         match egress_reads {
             Some(reads) => ends[0].extend(reads),
-            None => ends[0].extend(0..self.gen.layout.packet_end),
+            None => ends[0].extend(0..self.codegen.layout.packet_end),
         }
         self.program.ir.ingress_live = ends[0].clone();
         self.program.ir.egress_live = ends[1].clone();
@@ -120,7 +120,7 @@ impl Loader<'_> {
 
     fn emit_pipeline(&mut self, start: NextNode) -> Unit {
         let order = self.order(start);
-        let code = std::mem::take(&mut self.gen.code);
+        let code = std::mem::take(&mut self.codegen.code);
         let mut e = Emitter { ops: Vec::new(), labels: vec![usize::MAX], nodes: HashMap::new(), code: &code };
         for (i, &node) in order.iter().enumerate() {
             let label = e.node(Some(node));
@@ -129,8 +129,8 @@ impl Loader<'_> {
                 Node::Table(t) => match self.only_action(t as usize) {
                     Some((action, args, next)) => {
                         for (k, &arg) in args.iter().enumerate() {
-                            let a = self.gen.constant(arg);
-                            let dst = self.gen.layout.params + k as u32;
+                            let a = self.codegen.constant(arg);
+                            let dst = self.codegen.layout.params + k as u32;
                             let imm = u64::MAX;
                             e.ops.push(Op::Mov(Un { dst, a, imm }));
                         }
@@ -166,7 +166,7 @@ impl Loader<'_> {
         e.place(0);
         let (ops, labels) = (e.ops, e.labels);
         let nodes = e.nodes;
-        self.gen.code = code;
+        self.codegen.code = code;
         Unit { ops: ops.into_iter().map(Some).collect(), labels, nodes, forward: false }
     }
 
@@ -212,7 +212,7 @@ impl Loader<'_> {
 
     /// What is read of a packet after either pipeline, whatever the other does.
     fn always_read(&self) -> Vec<Slot> {
-        let (ir, layout) = (&self.program.ir, &self.gen.layout);
+        let (ir, layout) = (&self.program.ir, &self.codegen.layout);
         if ir.psa.is_some() {
             return (0..layout.packet_end).collect();
         }
@@ -254,7 +254,7 @@ impl Loader<'_> {
             }
         }
         for code in codes {
-            for op in &self.gen.code[code.start as usize..code.end as usize] {
+            for op in &self.codegen.code[code.start as usize..code.end as usize] {
                 let e = context.of(op);
                 if e.reads_all {
                     slots.extend(0..layout.packet_end);
@@ -279,21 +279,21 @@ impl Loader<'_> {
             reads.extend(e.reads);
         }
         // What is beyond the packet (parameters, temporaries) no piece of code leaves to another.
-        reads.retain(|&slot| slot < self.gen.layout.packet_end);
+        reads.retain(|&slot| slot < self.codegen.layout.packet_end);
         Some(reads)
     }
 
     pub(super) fn context(&self) -> Context<'_> {
         let ir = &self.program.ir;
         Context {
-            layout: &self.gen.layout,
-            heavy: &self.gen.heavy,
+            layout: &self.codegen.layout,
+            heavy: &self.codegen.heavy,
             actions: &ir.actions,
             tables: &ir.tables,
             infos: &self.program.tables,
             calculations: &ir.calculations,
             arch: &ir.arch,
-            code: &self.gen.code,
+            code: &self.codegen.code,
         }
     }
 
@@ -302,23 +302,23 @@ impl Loader<'_> {
     fn finish(&mut self, mut unit: Unit, live: &[Slot]) -> (Code, Option<Vec<Slot>>) {
         let mut needed = None;
         if unit.forward {
-            let first = self.gen.layout.init.len();
-            let mut constants = Constants::new(&self.gen.consts, first);
+            let first = self.codegen.layout.init.len();
+            let mut constants = Constants::new(&self.codegen.consts, first);
             needed = Some(optimise(&mut unit, &self.context(), &mut constants, live));
             let added = constants.added;
             for (i, v) in added.into_iter().enumerate() {
-                self.gen.consts.insert(v, (first + i) as Slot);
-                self.gen.layout.init.push(v);
+                self.codegen.consts.insert(v, (first + i) as Slot);
+                self.codegen.layout.init.push(v);
             }
         }
         let (ops, labels, nodes) = unit.pack();
-        let base = self.gen.code.len() as u32;
+        let base = self.codegen.code.len() as u32;
         let at = |label: u32| base + labels[label as usize];
         for mut op in ops {
             if let Some(to) = target(&mut op) {
                 *to = at(*to);
             }
-            self.gen.code.push(op);
+            self.codegen.code.push(op);
         }
         for (node, label) in nodes {
             self.program.ir.node_at[node as usize] = at(label);

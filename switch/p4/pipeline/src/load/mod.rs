@@ -86,7 +86,7 @@ fn check_version(root: &Node) -> Result<()> {
 struct Loader<'n> {
     names: &'n Names,
     program: Definition,
-    gen: CodeGen,
+    codegen: CodeGen,
     registers: HashMap<String, u32>,
     counters: HashMap<String, u32>,
     meters: HashMap<String, u32>,
@@ -123,7 +123,7 @@ impl<'n> Loader<'n> {
         Ok(Loader {
             names,
             program,
-            gen: CodeGen::new(layout, widths),
+            codegen: CodeGen::new(layout, widths),
             registers,
             counters,
             meters,
@@ -148,13 +148,13 @@ impl<'n> Loader<'n> {
             externs: &self.externs,
             psa: psa::is_psa(self.names),
         };
-        primitives::body(&mut self.gen, &mut self.program.ir.calculations, &objects, params, calls)
+        primitives::body(&mut self.codegen, &mut self.program.ir.calculations, &objects, params, calls)
     }
 
     /// An instruction that notes a step, if that is asked for; `slot` is whether a condition holds.
     fn observe(&mut self, step: Step, slot: Option<Slot>) {
         if self.program.observed {
-            self.gen.push_heavy(Heavy::Observe(step, slot));
+            self.codegen.push_heavy(Heavy::Observe(step, slot));
         }
     }
 
@@ -165,10 +165,10 @@ impl<'n> Loader<'n> {
     /// A truth value as code and the slot it ends in.
     fn condition(&mut self, node: &Node) -> Result<(Code, Slot)> {
         let e = self.scope().boolean(node)?;
-        let start = self.gen.here();
-        let slot = self.gen.condition(&e);
-        self.gen.end_statement();
-        Ok((Code { start, end: self.gen.here() }, slot))
+        let start = self.codegen.here();
+        let slot = self.codegen.condition(&e);
+        self.codegen.end_statement();
+        Ok((Code { start, end: self.codegen.here() }, slot))
     }
 
     fn run(mut self, root: &Node) -> Result<Definition> {
@@ -192,11 +192,11 @@ impl<'n> Loader<'n> {
         self.load_field_lists(root)?;
         self.load_arch(root)?;
         self.fuse();
-        let constants = self.gen.consts.iter().map(|(v, slot)| (*slot, *v));
+        let constants = self.codegen.consts.iter().map(|(v, slot)| (*slot, *v));
         self.program.ir.constants = constants.collect();
-        self.program.ir.layout = self.gen.layout;
-        self.program.ir.code = self.gen.code;
-        self.program.ir.heavy = self.gen.heavy;
+        self.program.ir.layout = self.codegen.layout;
+        self.program.ir.code = self.codegen.code;
+        self.program.ir.heavy = self.codegen.heavy;
         Ok(self.program)
     }
 
@@ -218,11 +218,11 @@ impl<'n> Loader<'n> {
             most = most.max(limbs);
             parsed.push(params);
         }
-        let base = self.gen.layout.init.len() as Slot;
-        self.gen.layout.params = base;
-        self.gen.layout.params_len = most;
+        let base = self.codegen.layout.init.len() as Slot;
+        self.codegen.layout.params = base;
+        self.codegen.layout.params_len = most;
         for _ in 0..most {
-            self.gen.slot(0);
+            self.codegen.slot(0);
         }
         for (node, params) in nodes.iter().zip(parsed) {
             let mut next = base;
@@ -232,7 +232,7 @@ impl<'n> Loader<'n> {
                 next += p.width.div_ceil(64);
             }
             let json_id = node.get("id")?.int()?;
-            let start = self.gen.here();
+            let start = self.codegen.here();
             self.observe(Step::Action(json_id), None);
             let code = Code { start, ..self.body(&slots, &node.list("primitives")?)? };
             let id = ActionId(self.program.actions.len() as u32);

@@ -28,13 +28,13 @@ impl Loader<'_> {
     /// Finds the headers that can stay bytes, what to clear, and what the deparser does.
     /// `ingress` are the slots that ingress reads, or leaves for later, before it writes them.
     pub(super) fn load_needs(&mut self, ingress: Option<Vec<Slot>>) {
-        let end = self.gen.layout.packet_end;
+        let end = self.codegen.layout.packet_end;
         let mut uses = self.uses();
         // PSA parses twice: each parser may read anything that the other wrote.
         uses.anything |= self.program.ir.psa.is_some();
         if !uses.anything {
-            for h in 0..self.gen.layout.headers.len() {
-                self.gen.layout.headers[h].opaque = self.stays_bytes(h as u32, &uses);
+            for h in 0..self.codegen.layout.headers.len() {
+                self.codegen.layout.headers[h].opaque = self.stays_bytes(h as u32, &uses);
             }
         }
         if !uses.anything {
@@ -43,7 +43,7 @@ impl Loader<'_> {
         let mut reset = vec![false; end as usize];
         match ingress {
             Some(live) if !uses.anything => {
-                let layout = &self.gen.layout;
+                let layout = &self.codegen.layout;
                 mark(&mut reset, layout.headers.iter().map(|h| h.valid));
                 mark(&mut reset, layout.stacks.iter().map(|s| s.next));
                 mark(&mut reset, layout.union_stacks.iter().map(|s| s.next));
@@ -53,7 +53,7 @@ impl Loader<'_> {
                     read[s as usize]
                 });
                 mark(&mut reset, slots);
-                for op in &self.gen.code {
+                for op in &self.codegen.code {
                     // A header made valid as it is shows all its fields.
                     if let Op::SetValid(h) = op {
                         mark(&mut reset, self.context().header_slots(*h));
@@ -70,7 +70,7 @@ impl Loader<'_> {
                 _ => ranges.push((slot, slot + 1)),
             }
         }
-        let layout = &self.gen.layout;
+        let layout = &self.codegen.layout;
         let emit = |&h: &u32| {
             let header = &layout.headers[h as usize];
             Emit {
@@ -117,22 +117,22 @@ impl Loader<'_> {
 
     /// A header outside stacks and unions whose fields are extracted and emitted, no more.
     fn stays_bytes(&self, h: u32, uses: &Uses) -> bool {
-        let layout = &self.gen.layout;
+        let layout = &self.codegen.layout;
         let header = &layout.headers[h as usize];
         let plain = !header.metadata && header.varbit.is_none() && header.union.is_none();
         let mut slots = self.context().header_slots(h);
         plain
             && layout.types[header.ty].slots > 0
             && !layout.stacks.iter().any(|s| s.headers.contains(&h))
-            && !self.gen.code.iter().any(|op| matches!(op, Op::SetValid(v) if *v == h))
+            && !self.codegen.code.iter().any(|op| matches!(op, Op::SetValid(v) if *v == h))
             && slots.all(|s| !uses.read[s as usize] && !uses.written[s as usize])
     }
 
     fn uses(&self) -> Uses {
-        let end = self.gen.layout.packet_end as usize;
+        let end = self.codegen.layout.packet_end as usize;
         let mut uses = Uses { read: vec![false; end], written: vec![false; end], early: vec![false; end], anything: false };
         let context = self.context();
-        for op in &self.gen.code {
+        for op in &self.codegen.code {
             let e = context.of(op);
             uses.anything |= e.reads_all || e.may_write_all;
             mark(&mut uses.read, e.reads);
@@ -165,7 +165,7 @@ impl Loader<'_> {
     fn parser_uses(&self, context: &Context, uses: &mut Uses) {
         let mut reads = Vec::new();
         let mut codes: Vec<Code> = Vec::new();
-        for header in &self.gen.layout.headers {
+        for header in &self.codegen.layout.headers {
             if let Some(length) = &header.length {
                 uses.anything |= !context.expression(length, &mut reads);
             }
@@ -201,9 +201,9 @@ impl Loader<'_> {
                     SelectKey::Field(f) => reads.extend(field_slots(f)),
                     SelectKey::Lookahead { .. } => {}
                     SelectKey::StackLast(s, f) => {
-                        let headers = &self.gen.layout.stacks[*s as usize].headers;
+                        let headers = &self.codegen.layout.stacks[*s as usize].headers;
                         for h in headers {
-                            let base = self.gen.layout.headers[*h as usize].base + f.rel;
+                            let base = self.codegen.layout.headers[*h as usize].base + f.rel;
                             reads.extend(base..base + f.width.div_ceil(64));
                         }
                     }
@@ -212,7 +212,7 @@ impl Loader<'_> {
             }
         }
         for code in codes {
-            for op in &self.gen.code[code.start as usize..code.end as usize] {
+            for op in &self.codegen.code[code.start as usize..code.end as usize] {
                 reads.extend(context.of(op).reads);
             }
         }

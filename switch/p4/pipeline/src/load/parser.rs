@@ -227,7 +227,7 @@ impl<'n> Loader<'n> {
     }
 
     fn has_length(&self, ty: usize) -> bool {
-        self.gen.layout.headers.iter().any(|h| h.ty == ty && h.length.is_some())
+        self.codegen.layout.headers.iter().any(|h| h.ty == ty && h.length.is_some())
     }
 
     fn parser_set(&mut self, dst: &Node, src: &Node) -> Result<ParserOp> {
@@ -237,19 +237,19 @@ impl<'n> Loader<'n> {
             let (offset, width) = lookahead(&src.get("value")?)?;
             return Ok(ParserOp::Lookahead { dst, offset, width });
         }
-        let start = self.gen.here();
+        let start = self.codegen.here();
         if let (super::layout::FieldName::Varbit(d, _), "field") = (self.names.field_or_varbit(&dst.get("value")?)?, ty.str()?) {
             let super::layout::FieldName::Varbit(s, _) = self.names.field_or_varbit(&src.get("value")?)? else {
                 return Err(src.err("expected a variable-length field"));
             };
-            self.gen.push_heavy(Heavy::AssignVarbit { dst: d, src: s });
+            self.codegen.push_heavy(Heavy::AssignVarbit { dst: d, src: s });
         } else {
             let dst = self.scope().lvalue(dst)?;
             let e = self.scope().data(src)?;
-            self.gen.assign(&dst, &e);
-            self.gen.end_statement();
+            self.codegen.assign(&dst, &e);
+            self.codegen.end_statement();
         }
-        Ok(ParserOp::Run(Code { start, end: self.gen.here() }))
+        Ok(ParserOp::Run(Code { start, end: self.codegen.here() }))
     }
 
     fn extract_to(&self, node: &Node) -> Result<(ExtractTo, usize)> {

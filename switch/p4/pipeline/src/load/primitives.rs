@@ -22,36 +22,36 @@ pub struct Objects<'n> {
 
 /// Compiles a list of primitive calls to one piece of code.
 pub fn body(
-    gen: &mut CodeGen,
+    codegen: &mut CodeGen,
     calculations: &mut Vec<Calculation>,
     objects: &Objects,
     params: &[(Slot, u32)],
     calls: &[Node],
 ) -> Result<Code> {
-    let start = gen.here();
+    let start = codegen.here();
     let mut starts = Vec::with_capacity(calls.len() + 1);
     let mut jumps = Vec::new();
     for call in calls {
-        starts.push(gen.here());
-        let mut p = Primitive { gen, calculations, objects, params, call, jumps: &mut jumps };
+        starts.push(codegen.here());
+        let mut p = Primitive { codegen, calculations, objects, params, call, jumps: &mut jumps };
         p.compile()?;
-        gen.end_statement();
+        codegen.end_statement();
     }
-    starts.push(gen.here());
+    starts.push(codegen.here());
     for (at, target, node) in jumps {
         let Some(&to) = starts.get(target) else {
             return Err(node.err(format!("there is no primitive number {target} to jump to, the action has {}", calls.len())));
         };
-        match &mut gen.code[at] {
+        match &mut codegen.code[at] {
             Op::Jump(t) | Op::JumpIfZero(_, t) => *t = to,
             _ => return Err(node.err("a jump cannot be here")),
         }
     }
-    Ok(Code { start, end: gen.here() })
+    Ok(Code { start, end: codegen.here() })
 }
 
 pub(super) struct Primitive<'a, 'n, 'j> {
-    pub(super) gen: &'a mut CodeGen,
+    pub(super) codegen: &'a mut CodeGen,
     pub(super) calculations: &'a mut Vec<Calculation>,
     pub(super) objects: &'a Objects<'n>,
     params: &'a [(Slot, u32)],
@@ -124,7 +124,7 @@ impl<'j> Primitive<'_, '_, 'j> {
             "assign" | "modify_field" => {
                 let a = self.args(2)?;
                 let (dst, e) = (self.scope().lvalue(&a[0])?, self.scope().data(&a[1])?);
-                self.gen.assign(&dst, &e);
+                self.codegen.assign(&dst, &e);
             }
             "add" | "subtract" | "bit_xor" | "bit_or" | "bit_and" | "shift_left" | "shift_right" => {
                 let a = self.args(3)?;
@@ -139,33 +139,33 @@ impl<'j> Primitive<'_, '_, 'j> {
                     "shift_left" => BinOp::Shl,
                     _ => BinOp::Shr,
                 };
-                self.gen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
+                self.codegen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
             }
             "add_to_field" | "subtract_from_field" => {
                 let a = self.args(2)?;
                 let s = self.scope();
                 let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[0])?, s.data(&a[1])?);
                 let b = if op == "add_to_field" { BinOp::Add } else { BinOp::Sub };
-                self.gen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
+                self.codegen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
             }
             "assign_VL" => {
                 let a = self.args(2)?;
                 let h = Heavy::AssignVarbit { dst: self.varbit(&a[0])?, src: self.varbit(&a[1])? };
-                self.gen.push_heavy(h);
+                self.codegen.push_heavy(h);
             }
             "assign_header" | "copy_header" => {
                 let a = self.args(2)?;
                 let s = self.scope();
                 let (dst, src) = (s.header(&a[0])?, s.header(&a[1])?);
                 self.same_type(s.header_type(&dst), s.header_type(&src))?;
-                self.gen.push_heavy(Heavy::AssignHeader(dst, src));
+                self.codegen.push_heavy(Heavy::AssignHeader(dst, src));
             }
             "assign_union" => {
                 let a = self.args(2)?;
                 let s = self.scope();
                 let (dst, src) = (s.union(&a[0])?, s.union(&a[1])?);
                 self.same_type(s.union_type(&dst), s.union_type(&src))?;
-                self.gen.push_heavy(Heavy::AssignUnion(dst, src));
+                self.codegen.push_heavy(Heavy::AssignUnion(dst, src));
             }
             "assign_header_stack" => {
                 let a = self.args(2)?;
@@ -176,7 +176,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 if d.headers.len() != s.headers.len() {
                     return Err(self.call.err("the two stacks have different sizes"));
                 }
-                self.gen.push_heavy(Heavy::AssignStack(dst, src));
+                self.codegen.push_heavy(Heavy::AssignStack(dst, src));
             }
             "assign_union_stack" => {
                 let a = self.args(2)?;
@@ -189,7 +189,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 if d.unions.len() != s.unions.len() {
                     return Err(self.call.err("the two stacks have different sizes"));
                 }
-                self.gen.push_heavy(Heavy::AssignUnionStack(dst, src));
+                self.codegen.push_heavy(Heavy::AssignUnionStack(dst, src));
             }
             "push" | "pop" => {
                 let a = self.args(2)?;
@@ -210,17 +210,17 @@ impl<'j> Primitive<'_, '_, 'j> {
                         Heavy::Pop(s, n)
                     }
                 };
-                self.gen.push_heavy(h);
+                self.codegen.push_heavy(h);
             }
             "add_header" | "add_header_fast" | "remove_header" => {
                 let a = self.args(1)?;
                 let header = self.scope().header(&a[0])?;
                 match (op, header) {
-                    ("add_header", HeaderRef::Fixed(h)) => self.gen.code.push(Op::AddHeader(h)),
-                    ("add_header_fast", HeaderRef::Fixed(h)) => self.gen.code.push(Op::SetValid(h)),
-                    (_, HeaderRef::Fixed(h)) => self.gen.code.push(Op::RemoveHeader(h)),
-                    ("remove_header", h) => self.gen.push_heavy(Heavy::RemoveHeader(h)),
-                    (_, h) => self.gen.push_heavy(Heavy::AddHeader(h)),
+                    ("add_header", HeaderRef::Fixed(h)) => self.codegen.code.push(Op::AddHeader(h)),
+                    ("add_header_fast", HeaderRef::Fixed(h)) => self.codegen.code.push(Op::SetValid(h)),
+                    (_, HeaderRef::Fixed(h)) => self.codegen.code.push(Op::RemoveHeader(h)),
+                    ("remove_header", h) => self.codegen.push_heavy(Heavy::RemoveHeader(h)),
+                    (_, h) => self.codegen.push_heavy(Heavy::AddHeader(h)),
                 }
             }
             "register_read" => self.register_read()?,
@@ -228,35 +228,35 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let a = self.args(3)?;
                 let reg = self.named(&a[0], "register_array", self.objects.registers, "register array")?;
                 let (idx, e) = (self.scope().data(&a[1])?, self.scope().data(&a[2])?);
-                let small = self.gen.register_widths[reg as usize] <= 64;
-                match self.gen.unsigned(&idx) {
+                let small = self.codegen.register_widths[reg as usize] <= 64;
+                match self.codegen.unsigned(&idx) {
                     Some(slot) if small => {
                         // The register's own width is cut when it is stored.
-                        let src = self.gen.low(&e);
-                        self.gen.code.push(Op::RegSet { reg, idx: slot, src });
+                        let src = self.codegen.low(&e);
+                        self.codegen.code.push(Op::RegSet { reg, idx: slot, src });
                     }
-                    _ => self.gen.push_heavy(Heavy::RegisterWrite(reg, idx, e)),
+                    _ => self.codegen.push_heavy(Heavy::RegisterWrite(reg, idx, e)),
                 }
             }
             "count" => {
                 let a = self.args(2)?;
                 let counter = self.named(&a[0], "counter_array", self.objects.counters, "counter array")?;
                 let idx = self.scope().data(&a[1])?;
-                match self.gen.unsigned(&idx) {
-                    Some(idx) => self.gen.code.push(Op::Count { counter, idx }),
-                    None => self.gen.push_heavy(Heavy::Count(counter, idx)),
+                match self.codegen.unsigned(&idx) {
+                    Some(idx) => self.codegen.code.push(Op::Count { counter, idx }),
+                    None => self.codegen.push_heavy(Heavy::Count(counter, idx)),
                 }
             }
             "execute_meter" => {
                 let a = self.args(3)?;
                 let meter = self.named(&a[0], "meter_array", self.objects.meters, "meter array")?;
                 let (idx, dst) = (self.scope().data(&a[1])?, self.scope().lvalue(&a[2])?);
-                match (&dst, self.gen.unsigned(&idx)) {
+                match (&dst, self.codegen.unsigned(&idx)) {
                     (LValue::Field(f), Some(idx)) if f.width <= 64 && !f.saturating => {
                         let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
-                        self.gen.code.push(Op::Meter { meter, idx, dst: f.slot, mask });
+                        self.codegen.code.push(Op::Meter { meter, idx, dst: f.slot, mask });
                     }
-                    _ => self.gen.push_heavy(Heavy::ExecuteMeter(meter, idx, dst)),
+                    _ => self.codegen.push_heavy(Heavy::ExecuteMeter(meter, idx, dst)),
                 }
             }
             "modify_field_rng_uniform" => {
@@ -265,11 +265,11 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let (dst, lo, hi) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
                 match dst {
                     LValue::Field(f) if f.width <= 64 && !f.saturating => {
-                        let (lo, hi) = (self.gen.low(&lo), self.gen.low(&hi));
+                        let (lo, hi) = (self.codegen.low(&lo), self.codegen.low(&hi));
                         let (dst, mask) = (f.slot, ones(f.width));
-                        self.gen.code.push(Op::Random { dst, lo, hi, mask });
+                        self.codegen.code.push(Op::Random { dst, lo, hi, mask });
                     }
-                    _ => self.gen.push_heavy(Heavy::Random(dst, lo, hi)),
+                    _ => self.codegen.push_heavy(Heavy::Random(dst, lo, hi)),
                 }
             }
             "modify_field_with_hash_based_offset" => {
@@ -279,10 +279,10 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let (dst, base, size) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[3])?);
                 match dst {
                     LValue::Field(f) if f.width <= 64 && !f.saturating => {
-                        let (base, size) = (self.gen.low(&base), self.gen.low(&size));
-                        self.gen.hash(&f, base, calc, size);
+                        let (base, size) = (self.codegen.low(&base), self.codegen.low(&size));
+                        self.codegen.hash(&f, base, calc, size);
                     }
-                    _ => self.gen.push_heavy(Heavy::Hash { dst, base, calc, size }),
+                    _ => self.codegen.push_heavy(Heavy::Hash { dst, base, calc, size }),
                 }
             }
             "generate_digest" if self.objects.psa => self.pack()?,
@@ -291,15 +291,15 @@ impl<'j> Primitive<'_, '_, 'j> {
                 match self.scope().data(&a[1])? {
                     Expr::Const(c) if u16::try_from(&c).is_ok() => {
                         let list = u16::try_from(&c).unwrap_or(0);
-                        self.gen.code.push(Op::Digest(list.into()));
+                        self.codegen.code.push(Op::Digest(list.into()));
                     }
-                    list => self.gen.push_heavy(Heavy::Digest(list)),
+                    list => self.codegen.push_heavy(Heavy::Digest(list)),
                 }
             }
             "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
                 let a = self.args(2)?;
                 let (session, list) = (self.scope().data(&a[0])?, self.scope().data(&a[1])?);
-                self.gen.push_heavy(if op == "clone_ingress_pkt_to_egress" {
+                self.codegen.push_heavy(if op == "clone_ingress_pkt_to_egress" {
                     Heavy::CloneIngress(session, list)
                 } else {
                     Heavy::CloneEgress(session, list)
@@ -308,16 +308,16 @@ impl<'j> Primitive<'_, '_, 'j> {
             "resubmit" | "recirculate" => {
                 let a = self.args(1)?;
                 let list = self.scope().data(&a[0])?;
-                self.gen.push_heavy(if op == "resubmit" { Heavy::Resubmit(list) } else { Heavy::Recirculate(list) });
+                self.codegen.push_heavy(if op == "resubmit" { Heavy::Resubmit(list) } else { Heavy::Recirculate(list) });
             }
             "truncate" => {
                 let a = self.args(1)?;
                 let length = self.scope().data(&a[0])?;
-                self.gen.push_heavy(Heavy::Truncate(length));
+                self.codegen.push_heavy(Heavy::Truncate(length));
             }
             "drop" => {
                 self.args(0)?;
-                self.gen.code.push(Op::MarkToDrop);
+                self.codegen.code.push(Op::MarkToDrop);
             }
             "mark_to_drop" => {
                 let a = self.call.list("parameters")?;
@@ -327,23 +327,23 @@ impl<'j> Primitive<'_, '_, 'j> {
                 if let Some(header) = a.first() {
                     self.scope().header(header)?;
                 }
-                self.gen.code.push(Op::MarkToDrop);
+                self.codegen.code.push(Op::MarkToDrop);
             }
-            "exit" => self.gen.code.push(Op::Exit),
+            "exit" => self.codegen.code.push(Op::Exit),
             "no_op" => {}
             "_jump" => {
                 let a = self.args(1)?;
                 let target = self.jump_target(&a[0])?;
-                self.jumps.push((self.gen.code.len(), target, a[0].clone()));
-                self.gen.code.push(Op::Jump(0));
+                self.jumps.push((self.codegen.code.len(), target, a[0].clone()));
+                self.codegen.code.push(Op::Jump(0));
             }
             "_jump_if_zero" => {
                 let a = self.args(2)?;
                 let cond = self.scope().data(&a[0])?;
                 let target = self.jump_target(&a[1])?;
-                let slot = self.gen.condition(&Expr::ToBool(Box::new(cond)));
-                self.jumps.push((self.gen.code.len(), target, a[1].clone()));
-                self.gen.code.push(Op::JumpIfZero(slot, 0));
+                let slot = self.codegen.condition(&Expr::ToBool(Box::new(cond)));
+                self.jumps.push((self.codegen.code.len(), target, a[1].clone()));
+                self.codegen.code.push(Op::JumpIfZero(slot, 0));
             }
             "log_msg" => {
                 let a = self.args(2)?;
@@ -355,7 +355,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 for v in if none { Vec::new() } else { list.items()? } {
                     values.push(self.scope().data(&v)?);
                 }
-                self.gen.push_heavy(Heavy::LogMsg(format, values));
+                self.codegen.push_heavy(Heavy::LogMsg(format, values));
             }
             "assert" | "assume" => {
                 let a = self.args(1)?;
@@ -369,7 +369,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                     ),
                     None => format!("{op} failed"),
                 };
-                self.gen.push_heavy(Heavy::Assert(cond, place));
+                self.codegen.push_heavy(Heavy::Assert(cond, place));
             }
             other => {
                 if !self.psa_primitive(other)? {
@@ -386,13 +386,13 @@ impl<'j> Primitive<'_, '_, 'j> {
         let dst = self.scope().lvalue(&a[0])?;
         let reg = self.named(&a[1], "register_array", self.objects.registers, "register array")?;
         let idx = self.scope().data(&a[2])?;
-        let small = self.gen.register_widths[reg as usize] <= 64;
-        match (&dst, self.gen.unsigned(&idx)) {
+        let small = self.codegen.register_widths[reg as usize] <= 64;
+        match (&dst, self.codegen.unsigned(&idx)) {
             (LValue::Field(f), Some(idx)) if small && f.width <= 64 && !f.saturating => {
                 let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
-                self.gen.code.push(Op::RegGet { dst: f.slot, reg, idx, mask });
+                self.codegen.code.push(Op::RegGet { dst: f.slot, reg, idx, mask });
             }
-            _ => self.gen.push_heavy(Heavy::RegisterRead(dst, reg, idx)),
+            _ => self.codegen.push_heavy(Heavy::RegisterRead(dst, reg, idx)),
         }
         Ok(())
     }

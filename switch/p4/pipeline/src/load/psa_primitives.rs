@@ -14,7 +14,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let a = self.args(2)?;
                 let counter = self.named(&a[0], "extern", self.objects.counters, "counter")?;
                 let idx = self.scope().data(&a[1])?;
-                self.gen.push_heavy(Heavy::Count(counter, idx));
+                self.codegen.push_heavy(Heavy::Count(counter, idx));
             }
             "_Meter_execute" => {
                 let a = self.call.list("parameters")?;
@@ -27,24 +27,24 @@ impl<'j> Primitive<'_, '_, 'j> {
                     None => None,
                 };
                 let (idx, dst) = (self.scope().data(&a[1])?, self.scope().lvalue(&a[2])?);
-                self.gen.push_heavy(Heavy::PsaMeter { meter, idx, dst, before });
+                self.codegen.push_heavy(Heavy::PsaMeter { meter, idx, dst, before });
             }
             "_Hash_get_hash" => {
                 let a = self.args(3)?;
                 let calc = self.hash(&a[0], &a[2])?;
                 let dst = self.scope().lvalue(&a[1])?;
-                self.gen.push_heavy(Heavy::GetHash { dst, calc });
+                self.codegen.push_heavy(Heavy::GetHash { dst, calc });
             }
             "_Hash_get_hash_mod" => {
                 let a = self.args(5)?;
                 let calc = self.hash(&a[0], &a[3])?;
                 let s = self.scope();
                 let (dst, base, size) = (s.lvalue(&a[1])?, s.data(&a[2])?, s.data(&a[4])?);
-                self.gen.push_heavy(Heavy::Hash { dst, base, calc, size });
+                self.codegen.push_heavy(Heavy::Hash { dst, base, calc, size });
             }
             "_InternetChecksum_clear" | "_Checksum_clear" => {
                 let state = self.state(&self.args(1)?[0])?.0;
-                self.gen.assign(&LValue::Field(state), &Expr::Const(0.into()));
+                self.codegen.assign(&LValue::Field(state), &Expr::Const(0.into()));
             }
             "_InternetChecksum_add" | "_InternetChecksum_subtract" => {
                 let a = self.args(2)?;
@@ -53,7 +53,7 @@ impl<'j> Primitive<'_, '_, 'j> {
                 if !fields.iter().map(|f| f.width).sum::<u32>().is_multiple_of(16) {
                     return Err(a[1].err("an Internet checksum is over a multiple of 16 bits"));
                 }
-                self.gen.push_heavy(Heavy::Sum { state, fields, subtract: op == "_InternetChecksum_subtract" });
+                self.codegen.push_heavy(Heavy::Sum { state, fields, subtract: op == "_InternetChecksum_subtract" });
             }
             "_InternetChecksum_get" => self.read_state(|state| mask(Expr::BitNot(Box::new(state)), 16))?,
             "_InternetChecksum_get_state" => self.read_state(|state| state)?,
@@ -63,19 +63,19 @@ impl<'j> Primitive<'_, '_, 'j> {
                 let (dst, expected) = (self.scope().lvalue(&a[1])?, self.scope().data(&a[2])?);
                 let sum = mask(Expr::BitNot(Box::new(Expr::Field(state))), 16);
                 let equal = Expr::Cmp(CmpOp::Eq, Box::new(expected), Box::new(sum));
-                self.gen.assign(&dst, &Expr::ToData(Box::new(equal)));
+                self.codegen.assign(&dst, &Expr::ToData(Box::new(equal)));
             }
             "_InternetChecksum_set_state" => {
                 let a = self.args(2)?;
                 let (state, _) = self.state(&a[0])?;
                 let e = self.scope().data(&a[1])?;
-                self.gen.assign(&LValue::Field(state), &mask(e, 16));
+                self.codegen.assign(&LValue::Field(state), &mask(e, 16));
             }
             "_Checksum_update" => {
                 let a = self.args(2)?;
                 let (state, algo) = self.state(&a[0])?;
                 let fields = self.fields(&a[1])?;
-                self.gen.push_heavy(Heavy::Checksum { state, algo, fields });
+                self.codegen.push_heavy(Heavy::Checksum { state, algo, fields });
             }
             "_Checksum_get" => {
                 let (_, algo) = self.state(&self.args(2)?[0])?;
@@ -93,7 +93,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         match self.scope().data(list)? {
             Expr::Const(c) if u16::try_from(&c).is_ok() => {
                 let id = u16::try_from(&c).unwrap_or(0);
-                self.gen.push_heavy(Heavy::Pack(id.into()));
+                self.codegen.push_heavy(Heavy::Pack(id.into()));
                 Ok(())
             }
             _ => Err(list.err("the number of a learn list must be a constant")),
@@ -104,7 +104,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         let a = self.args(2)?;
         let (state, _) = self.state(&a[0])?;
         let dst = self.scope().lvalue(&a[1])?;
-        self.gen.assign(&dst, &value(Expr::Field(state)));
+        self.codegen.assign(&dst, &value(Expr::Field(state)));
         Ok(())
     }
 

@@ -322,17 +322,17 @@ impl Runtime {
             self.give(pkt);
             return Some(cause);
         }
-        if let Some((session, list)) = pkt.requests.clone.take() {
-            if let Some(config) = self.state.sessions.get(&session).cloned() {
-                let mut copy = self.take(program);
-                copy.copy_from(&pkt);
-                let from = copy.offset;
-                self.name_copy(&mut copy, from);
-                copy.reset_metadata(&ir.layout);
-                copy_list(program, &mut copy, &pkt, list);
-                copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
-                self.mirror(program, copy, &config, InstanceType::EgressClone, &mut out.queued);
-            }
+        if let Some((session, list)) = pkt.requests.clone.take()
+            && let Some(config) = self.state.sessions.get(&session).cloned()
+        {
+            let mut copy = self.take(program);
+            copy.copy_from(&pkt);
+            let from = copy.offset;
+            self.name_copy(&mut copy, from);
+            copy.reset_metadata(&ir.layout);
+            copy_list(program, &mut copy, &pkt, list);
+            copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
+            self.mirror(program, copy, &config, InstanceType::EgressClone, &mut out.queued);
         }
         if arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) == u64::from(self.config.drop_port) {
             self.give(pkt);

@@ -141,10 +141,10 @@ impl<const N: usize> TupleSpace<N> {
                 At::Several(list) => self.lists[list as usize].find(least, |entry| self.rows.holds(entry, key)),
             };
             // Of equal rank the lowest entry wins.
-            if let Some((rank, entry)) = hit {
-                if found.is_none_or(|(r, e)| (rank, Reverse(entry)) > (r, Reverse(e))) {
-                    found = Some((rank, entry));
-                }
+            if let Some((rank, entry)) = hit
+                && found.is_none_or(|(r, e)| (rank, Reverse(entry)) > (r, Reverse(e)))
+            {
+                found = Some((rank, entry));
             }
         }
         found.map(|(_, entry)| entry)

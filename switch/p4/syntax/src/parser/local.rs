@@ -90,11 +90,12 @@ impl Parser<'_> {
         }
         let ty = self.type_ref()?;
         if self.is(Punct::OpenParen) {
-            if self.ahead(1).is(Punct::CloseParen) && self.ahead(2).is(Punct::OpenBrace) {
-                if let TypeExprKind::Name(path) = &ty.kind {
-                    let message = format!("expected {awaited}, found `{}`", path.name.name);
-                    return Err(self.report(Diagnostic::error(Code::UnexpectedToken, ty.span, message)));
-                }
+            if self.ahead(1).is(Punct::CloseParen)
+                && self.ahead(2).is(Punct::OpenBrace)
+                && let TypeExprKind::Name(path) = &ty.kind
+            {
+                let message = format!("expected {awaited}, found `{}`", path.name.name);
+                return Err(self.report(Diagnostic::error(Code::UnexpectedToken, ty.span, message)));
             }
             return self.instantiation(ty);
         }

@@ -148,10 +148,11 @@ impl Parser<'_> {
         self.advance();
         let mut elements = self.separated(Punct::CloseParen, true, Self::simple_keyset)?;
         let span = self.span_from(start);
-        if elements.len() == 1 && matches!(elements[0].kind, KeysetKind::Value(_)) {
-            if let Some(only) = elements.pop() {
-                return Ok(Keyset { span, ..only });
-            }
+        if elements.len() == 1
+            && matches!(elements[0].kind, KeysetKind::Value(_))
+            && let Some(only) = elements.pop()
+        {
+            return Ok(Keyset { span, ..only });
         }
         Ok(Keyset { kind: KeysetKind::Tuple(elements), span })
     }

@@ -304,12 +304,13 @@ impl Preprocessor<'_> {
                 }
                 None => {
                     let mut token = Token { span: name.span, line_start: false, ..token.clone() };
-                    if token.is(Punct::Hash) && found.parameters.is_some() {
-                        if let Some(parameter) = found.body.get(i).and_then(|next| found.parameter(next)) {
-                            i += 1;
-                            token.kind = TokenKind::String;
-                            token.text = stringify(&arguments[parameter]).into();
-                        }
+                    if token.is(Punct::Hash)
+                        && found.parameters.is_some()
+                        && let Some(parameter) = found.body.get(i).and_then(|next| found.parameter(next))
+                    {
+                        i += 1;
+                        token.kind = TokenKind::String;
+                        token.text = stringify(&arguments[parameter]).into();
                     }
                     vec![Item { token, hidden: nothing.clone() }]
                 }

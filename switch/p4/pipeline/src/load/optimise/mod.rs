@@ -99,10 +99,10 @@ impl Unit {
             };
             let Some(to) = target(&mut op) else { continue };
             let first = |at: usize| (at..self.ops.len()).find(|&p| self.ops[p].is_some());
-            if let Some(p) = first(self.labels[*to as usize]) {
-                if let Some(Op::Jump(further)) = self.ops[p] {
-                    *to = further;
-                }
+            if let Some(p) = first(self.labels[*to as usize])
+                && let Some(Op::Jump(further)) = self.ops[p]
+            {
+                *to = further;
             }
             let there = first(self.labels[*to as usize]);
             let follows = there == first(place + 1);

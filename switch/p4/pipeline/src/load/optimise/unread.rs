@@ -63,13 +63,13 @@ pub fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) -> Slots
         };
         if let Some(j) = jump.take() {
             let labels = (place + 1..=j).filter_map(|p| at.get(&p)).flatten();
-            if labels.into_iter().all(|&l| !unit.used(l)) {
-                if let Some(joined) = unit.ops[j].and_then(|j| join_jump(&op, &j)) {
-                    unit.ops[j] = None;
-                    now.remove(written(&op));
-                    op = joined;
-                    unit.ops[place] = Some(op);
-                }
+            if labels.into_iter().all(|&l| !unit.used(l))
+                && let Some(joined) = unit.ops[j].and_then(|j| join_jump(&op, &j))
+            {
+                unit.ops[j] = None;
+                now.remove(written(&op));
+                op = joined;
+                unit.ops[place] = Some(op);
             }
         }
         if let Op::Table(t) = op {
@@ -87,10 +87,10 @@ pub fn remove_unread(unit: &mut Unit, context: &Context, live: &[Slot]) -> Slots
                 now.add_all(&there);
             }
         }
-        if let Op::JumpIfZero(slot, _) | Op::JumpIfNonZero(slot, _) = op {
-            if !now.has(slot) {
-                jump = Some(place);
-            }
+        if let Op::JumpIfZero(slot, _) | Op::JumpIfNonZero(slot, _) = op
+            && !now.has(slot)
+        {
+            jump = Some(place);
         }
         let effects = context.of(&op);
         let mut touched = effects.writes.iter().chain(&effects.may_write);
@@ -123,10 +123,10 @@ fn written(op: &Op) -> Slot {
 /// A comparison and the jump after it as one instruction.
 fn join_jump(op: &Op, jump: &Op) -> Option<Op> {
     let branch = |t: &Tri, to| Branch { a: t.a, b: t.b, to };
-    if let comparison!(t) = op {
-        if t.mask & 1 == 0 {
-            return None;
-        }
+    if let comparison!(t) = op
+        && t.mask & 1 == 0
+    {
+        return None;
     }
     match (op, *jump) {
         (Op::IsZero(u), Op::JumpIfZero(slot, to)) if u.dst == slot => Some(Op::JumpIfNonZero(u.a, to)),
