@@ -8,7 +8,7 @@
 # make web-fuzz  the fuzzers' corpora, and CHANGES=12 changed copies of each input, through the page's WebAssembly
 # make differential   a million generated packets for each of 15 programs through our switch and BMv2 (PACKETS=N for fewer)
 # make oracle-programs  5,000 random programs against an interpreter of the specification (PROGRAMS=N SEED=N; tools/oracle_programs/README.md)
-# make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/fuzz/README.md)
+# make fuzz     fuzz every target for 3 minutes; TARGET=compile MINUTES=30 for one, longer (switch/bin/fuzz/README.md)
 # make properties  the property tests with newly drawn examples, ROUNDS=1 times; `make test` draws the same ones each time
 # make paper    every figure and table of the papers in virtual time, one page; QUICK=1 for a short pass;
 #               MININET=1 also runs some of them for real (root, about a quarter of an hour)

@@ -11,6 +11,7 @@ import socket
 import struct
 from pathlib import Path
 
+from fairlane import specs
 from fairlane.controller.config import Port
 from fairlane.controller.core import port_entries
 from fairlane.native import emit_rtcp
@@ -114,7 +115,7 @@ def data_frame(size: int, sender: int, ecn: int = 0, extension: str = "") -> byt
 def control_frame(sender: int) -> bytes:
     """A sender's RTCP compound with an ALSF packet of three layers, behind the router alert option."""
     layers = [(0xE0010100 + i, 250_000 << i) for i in range(3)]
-    compound = emit_rtcp(sender, sender=(0, 0, 0, 0), cname=b"bench@fairlane", from_sender=(sender, 8_000_000, 0, layers))
+    compound = emit_rtcp(specs.Compound(sender, sender=(0, 0, 0, 0), cname=b"bench@fairlane", from_sender=(sender, 8_000_000, 0, layers)))
     udp = struct.pack("!HHHH", 5001, 5005, 8 + len(compound), 0)
     return ipv4(f"10.0.1.{sender % 250 + 1}", "10.0.2.2", 17, udp + compound, bytes((0x94, 4, 0, 0)))
 

@@ -4,7 +4,7 @@ compiling it takes, beside p4c.
     python bench/packets.py [--packets 200000] [--bmv2-packets 20000] [--rounds 5] [--define CONNECTION_SKETCH] [--json FILE]
 
 Both run the same JSON with the controller's entries put in (`als_program.py`). Ours goes through parser, ingress, egress and deparser, with
-what the traffic manager would say of a busy and of an idle link (`switch/pipeline/benches/program.rs`). BMv2 reads the frames with
+what the traffic manager would say of a busy and of an idle link (`switch/p4/pipeline/benches/program.rs`). BMv2 reads the frames with
 `--use-files`; its figure is the CPU time of all its threads, queues and files included, over the packets that came out or were dropped.
 """
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fairlane import specs
 from fairlane.controller.timetable import NS
 from fairlane.experiments import loader
 from fairlane.experiments.kinds import TcpSettings
@@ -154,32 +155,22 @@ def _add_flows(network, case: Dumbbell, changes: dict[str, Any], wrap) -> list[S
             receiver: Receiver = wrap(algorithm.receiver(parameters))
             halves.append(sender)
             network.add_rtp_flow(
-                f"f{i}",
-                *ends,
-                5004,
-                *times,
-                sender,
-                random.Random(f"{case.seed}/{i}/s"),
-                receiver,
-                random.Random(f"{case.seed}/{i}/r"),
-                packet_bytes=case.packet_bytes,
-                session_bandwidth_bps=case.rate_per_flow_bps,
-                sender_ssrc=2 * i + 1,
-                receiver_ssrc=2 * i + 2,
-                sender_cname=f"s{i}",
-                receiver_cname=f"r{i}",
-                pacing_jitter=case.pacing_jitter,
+                specs.FlowPath(f"f{i}", *ends, 5004, *times),
+                specs.Half(sender, random.Random(f"{case.seed}/{i}/s"), ssrc=2 * i + 1, cname=f"s{i}"),
+                specs.Half(receiver, random.Random(f"{case.seed}/{i}/r"), ssrc=2 * i + 2, cname=f"r{i}"),
+                specs.Session(
+                    packet_bytes=case.packet_bytes, session_bandwidth_bps=case.rate_per_flow_bps, pacing_jitter=case.pacing_jitter
+                ),
             )
         else:
             network.add_tcp_flow(
-                f"f{i}",
-                *ends,
-                5201,
-                *times,
-                flavour="sack",
-                packet_bytes=tcp.packet_bytes,
-                options=tcp.network_options(),
-                sending_jitter_ns=round(tcp.sending_jitter_s * NS),
+                specs.FlowPath(f"f{i}", *ends, 5201, *times),
+                specs.Tcp(
+                    flavour="sack",
+                    packet_bytes=tcp.packet_bytes,
+                    options=tcp.network_options(),
+                    sending_jitter_ns=round(tcp.sending_jitter_s * NS),
+                ),
             )
     return halves
 

@@ -36,6 +36,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from als_program import ipv4
+from fairlane import specs
 from fairlane.controller.timetable import NS
 from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
@@ -97,7 +98,9 @@ def spoofed(hosts: Hosts, rng: random.Random) -> Frames:
 
 
 def _report(ssrc: int, low_bps: int) -> bytes:
-    return emit_rtcp(7, blocks=[(ssrc, 255, 1000, 1000, 0, 0, 0)], cname=b"forged", from_receiver=(7, low_bps, 1_000_000, []))
+    return emit_rtcp(
+        specs.Compound(7, blocks=[(ssrc, 255, 1000, 1000, 0, 0, 0)], cname=b"forged", from_receiver=(7, low_bps, 1_000_000, []))
+    )
 
 
 def forged(hosts: Hosts, rng: random.Random) -> Frames:
@@ -113,7 +116,7 @@ def own_name(hosts: Hosts, rng: random.Random) -> Frames:
 def _alsf(hosts: Hosts, rng: random.Random, source: Callable[[], str]) -> Frames:
     while True:
         ssrc = rng.getrandbits(32)
-        compound = emit_rtcp(ssrc, sender=(0, 0, 0, 0), cname=b"x", from_sender=(ssrc, 10_000_000, 0, []))
+        compound = emit_rtcp(specs.Compound(ssrc, sender=(0, 0, 0, 0), cname=b"x", from_sender=(ssrc, 10_000_000, 0, [])))
         yield ipv4(source(), hosts.other, 17, _udp(RTCP_PORT, compound), ROUTER_ALERT)
 
 

@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from fairlane import specs
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Control, Experiment, Flow, FlowGroup, Settings
 from fairlane.fabrics import targets, virtual_fabric
@@ -64,17 +65,9 @@ def measure(case: Experiment) -> dict[str, float]:
         timing = Timing(1.5, 1.5 + case.duration_s)
         for index, flow in enumerate(case.flows):
             start, stop = round(timing.start_s(flow) * 1e9), round(timing.end_s * 1e9)
-            network.add_tcp_flow(
-                flow.name,
-                flow.sender,
-                flow.receiver,
-                5201 + index // MAX_PAIRS,
-                start,
-                stop,
-                flavour="sack",
-                packet_bytes=flow.settings.packet_bytes,
-                options=flow.settings.network_options(),
-            )
+            path = specs.FlowPath(flow.name, flow.sender, flow.receiver, 5201 + index // MAX_PAIRS, start, stop)
+            tcp = specs.Tcp(flavour="sack", packet_bytes=flow.settings.packet_bytes, options=flow.settings.network_options())
+            network.add_tcp_flow(path, tcp)
         network.run_until(1_000_000_000)
         wall, cpu = time.perf_counter(), time.process_time()
         network.run_until(round(timing.end_s * 1e9))

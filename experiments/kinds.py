@@ -197,7 +197,7 @@ class TcpSettings:
         return self.packet_bytes - 40 - (12 if self.timestamps else 0)
 
     def network_options(self) -> dict[str, Any]:
-        """As `fairlane.native.Network.add_tcp_flow` takes them."""
+        """The options of `fairlane.specs.Tcp`."""
         payload = self.payload_bytes
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
         options |= {name: True for name in ("ecn", "abe") if getattr(self, name)}

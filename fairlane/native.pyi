@@ -1,18 +1,34 @@
-# The types of switch/python; its sources say what each function does. Instants and durations are nanoseconds. A build for fuzzing has `fuzz`, too.
+# The types of switch/bin/python; its sources say what each function does. Instants and durations are nanoseconds. A build for fuzzing has `fuzz`, too.
 import sys
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, final
 
-from fairlane.hosts.algorithms.base import Receiver, Rng, Sender
+from fairlane.hosts.algorithms.base import Receiver, Sender
+from fairlane.specs import (
+    Alsf,
+    Block,
+    Compound,
+    FlowPath,
+    GroupPath,
+    Half,
+    LayeredReceiver,
+    Link,
+    Loss,
+    Place,
+    Reception,
+    Report,
+    RtpOptions,
+    SenderInfo,
+    Session,
+    Tcp,
+)
 
 __all__ = [
     "DROP_CAUSES",
     "PORT_COLUMNS",
     "QUEUE_COLUMNS",
     "Application",
-    "LayeredReceiver",
-    "Link",
     "Log",
     "Network",
     "Rewriter",
@@ -36,15 +52,10 @@ __all__ = [
 ]
 
 _Path: TypeAlias = str | PathLike[str]
-# A probability, or (good_to_bad, bad_to_good, loss_good, loss_bad).
-_Loss: TypeAlias = float | tuple[float, float, float, float]
 # Seconds: a mean, or (mean, shape) of Pareto's distribution.
 _Period: TypeAlias = float | tuple[float, float]
-# reduces, usable_loss, usable_rtt_s, unusable_s
-_Breaker: TypeAlias = tuple[bool, float | None, float | None, float]
 # Switches by number, and their ports.
 _Ports: TypeAlias = set[tuple[int, int]] | frozenset[tuple[int, int]]
-_TcpOptions: TypeAlias = dict[str, int] | dict[str, float] | dict[str, str] | dict[str, int | float | str]
 # at, id; switch, token, message
 _ControlAction: TypeAlias = tuple[Literal["timer"], int, int] | tuple[Literal["set_pipeline", "write", "read", "stream"], int, int, bytes]
 
@@ -68,28 +79,6 @@ DROP_CAUSES: Final[list[str]]
 PORT_COLUMNS: Final[str]
 QUEUE_COLUMNS: Final[str]
 __version__: Final[str]
-
-@final
-class Link:
-    def __new__(
-        cls,
-        *,
-        rate_bps: int | None = None,
-        delay_ns: int = 0,
-        queue_packets: int = 1000,
-        loss: _Loss | None = None,
-        jitter_ns: int = 0,
-        jitter_std_ns: int = 0,
-        overhead_bytes: int = 0,
-        time_shift_ns: int | None = None,
-        weight: int | None = None,
-    ) -> Link: ...
-
-@final
-class LayeredReceiver:
-    def __new__(
-        cls, host: str, algorithm: Receiver, rng: Rng, *, ssrc: int, cname: str, start_ns: int | None = None, stop_ns: int | None = None
-    ) -> LayeredReceiver: ...
 
 @final
 class Application:
@@ -136,85 +125,17 @@ class Network:
     def connect(self, a: str, a_port: int, b: str, b_port: int, there: Link, back: Link | None = None) -> None: ...
     def load(self, switch: str, bmv2_json: str) -> None: ...
     def add_rtp_flow(
-        self,
-        name: str,
-        sender_host: str,
-        receiver_host: str,
-        port: int,
-        start_ns: int,
-        stop_ns: int,
-        sender: Sender,
-        sender_rng: Rng,
-        receiver: Receiver,
-        receiver_rng: Rng,
-        *,
-        packet_bytes: int,
-        session_bandwidth_bps: float,
-        sender_ssrc: int,
-        receiver_ssrc: int,
-        sender_cname: str,
-        receiver_cname: str,
-        pacing_jitter: float = 0.0,
-        phase: float | None = None,
-        exact_loss: bool = False,
-        report_interval_ns: int | None = None,
-        application: Application | None = None,
-        buffer_packets: int = 100,
-        delay_threshold_ns: int = 75_000_000,
-        circuit_breaker: _Breaker | None = None,
+        self, path: FlowPath, sender: Half[Sender], receiver: Half[Receiver], session: Session, options: RtpOptions | None = None
     ) -> None: ...
     def add_layered_flow(
-        self,
-        name: str,
-        sender_host: str,
-        port: int,
-        start_ns: int,
-        stop_ns: int,
-        sender: Sender,
-        sender_rng: Rng,
-        receivers: Sequence[LayeredReceiver],
-        *,
-        base_group: str,
-        packet_bytes: int,
-        session_bandwidth_bps: float,
-        sender_ssrc: int,
-        sender_cname: str,
-        pacing_jitter: float = 0.0,
-        phase: float | None = None,
-        exact_loss: bool = False,
-        delay_threshold_ns: int = 75_000_000,
+        self, path: GroupPath, sender: Half[Sender], receivers: Sequence[LayeredReceiver[Receiver]], session: Session
     ) -> None: ...
-    def add_tcp_flow(
-        self,
-        name: str,
-        sender_host: str,
-        receiver_host: str,
-        port: int,
-        start_ns: int,
-        stop_ns: int,
-        *,
-        flavour: str,
-        packet_bytes: int,
-        bytes: int | None = None,
-        options: _TcpOptions | None = None,
-        sending_jitter_ns: int = 0,
-    ) -> None: ...
-    def add_source_flow(
-        self,
-        name: str,
-        sender_host: str,
-        receiver_host: str,
-        port: int,
-        start_ns: int,
-        stop_ns: int,
-        application: Application,
-        *,
-        packet_bytes: int,
-    ) -> None: ...
+    def add_tcp_flow(self, path: FlowPath, tcp: Tcp) -> None: ...
+    def add_source_flow(self, path: FlowPath, application: Application, *, packet_bytes: int) -> None: ...
     def stop_flow(self, name: str, at_ns: int) -> None: ...
     def schedule_rate(self, at_ns: int, node: str, port: int, rate_bps: int | None) -> None: ...
     def schedule_delay(self, at_ns: int, node: str, port: int, delay_ns: int) -> None: ...
-    def schedule_loss(self, at_ns: int, node: str, port: int, loss: _Loss | None) -> None: ...
+    def schedule_loss(self, at_ns: int, node: str, port: int, loss: Loss | None) -> None: ...
     def schedule_jitter(self, at_ns: int, node: str, port: int, jitter_ns: int, jitter_std_ns: int = 0) -> None: ...
     def schedule_opportunities(self, at_ns: int, node: str, port: int, opportunities_ns: Sequence[int], bytes: int) -> None: ...
     def schedule_rates(self, at_ns: int, node: str, port: int, rates: Sequence[tuple[int, int]]) -> None: ...
@@ -245,68 +166,16 @@ def packet_test(program: _Path, test: _Path, *, verbose: bool = False) -> tuple[
 def counter_rows(responses: Sequence[bytes]) -> list[tuple[int, int, int, int]]: ...
 
 if sys.platform == "linux":
-    __all__ += ["HostEnd", "Place"]
-    # time_ns, rtcp, group, payload
-    _Arrival: TypeAlias = tuple[int, bool, int | None, bytes]
-
-    @final
-    class Place:
-        def __new__(
-            cls,
-            local: str,
-            peer: str,
-            port: int,
-            *,
-            start_ns: int,
-            stop_ns: int,
-            epoch_ns: int,
-            name: str,
-            seed: int,
-            base_group: str | None = None,
-            wake_fd: int | None = None,
-            film_fd: int | None = None,
-            arrivals: Sequence[_Arrival] | None = None,
-            marks_ns: Sequence[int] = ...,
-        ) -> Place: ...
+    __all__ += ["HostEnd"]
 
     @final
     class HostEnd:
         @property
         def refused_packets(self) -> int: ...
         @staticmethod
-        def sender(
-            place: Place,
-            algorithm: Sender,
-            rng: Rng,
-            *,
-            ssrc: int,
-            cname: str,
-            packet_bytes: int,
-            session_bandwidth_bps: float,
-            pacing_jitter: float = 0.0,
-            exact_loss: bool = False,
-            report_interval_ns: int | None = None,
-            application: Application | None = None,
-            buffer_packets: int = 100,
-            circuit_breaker: _Breaker | None = None,
-        ) -> HostEnd: ...
+        def sender(place: Place, half: Half[Sender], session: Session, options: RtpOptions | None = None) -> HostEnd: ...
         @staticmethod
-        def receiver(
-            place: Place,
-            algorithm: Receiver,
-            rng: Rng,
-            *,
-            ssrc: int,
-            cname: str,
-            session_bandwidth_bps: float,
-            acks: bool = False,
-            report_interval_ns: int | None = None,
-            media: bool = False,
-            film: bool = False,
-            delay_threshold_ns: int = 75_000_000,
-            rtcp: bool = False,
-            stream: str | None = None,
-        ) -> HostEnd: ...
+        def receiver(place: Place, half: Half[Receiver], reception: Reception) -> HostEnd: ...
         @staticmethod
         def source(place: Place, application: Application, *, packet_bytes: int) -> HostEnd: ...
         @staticmethod
@@ -347,20 +216,13 @@ class _Rtp(TypedDict):
     extension: bytes
     payload: bytes
 
-# ntp, rtp_timestamp, packet_count, octet_count
-_SenderInfo: TypeAlias = tuple[int, int, int, int]
-# ssrc, fraction_lost, cumulative_lost, extended_highest_sequence, jitter, lsr, dlsr
-_Block: TypeAlias = tuple[int, int, int, int, int, int, int]
-# ssrc, desired_rate_bps, utilisation_ppm, [(address, rate_bps)]
-_Alsf: TypeAlias = tuple[int, int, int, Sequence[tuple[int, int]]]
-
 class _Rtcp(TypedDict):
     ssrc: int
-    sender: _SenderInfo | None
-    blocks: list[_Block]
+    sender: SenderInfo | None
+    blocks: list[Block]
     cname: bytes
-    from_sender: _Alsf | None
-    from_receiver: _Alsf | None
+    from_sender: Alsf | None
+    from_receiver: Alsf | None
     bye: list[int]
 
 # ssrc, begin, of each packet (ecn, arrival time offset) or None
@@ -373,33 +235,13 @@ class _Ccfb(TypedDict):
 
 def emit_ack(sequence: int, history: int, arrived_ns: int | None = None, header: bytes | None = None, ecn: int = 0) -> bytes: ...
 def parse_ack(payload: bytes) -> _Ack | None: ...
-def emit_report(
-    *,
-    highest_sequence: int,
-    echo_ns: int,
-    delay_us: int,
-    receive_rate_bps: int,
-    loss_event_rate: int | None,
-    expected_packets: int,
-    lost_packets: int,
-    reporter: int,
-    header: bytes | None = None,
-) -> bytes: ...
+def emit_report(report: Report) -> bytes: ...
 def parse_report(payload: bytes) -> _Report | None: ...
 def emit_stamp(sent_ns: int, sequence: int, rtt_us: int | None = None, produced_ns: int | None = None) -> bytes: ...
 def parse_stamp(payload: bytes, media: bool = False) -> _Stamp | None: ...
 def emit_rtp(sequence: int, timestamp: int, ssrc: int, payload: bytes, extension: bytes | None = None) -> bytes: ...
 def parse_rtp(packet: bytes) -> _Rtp | None: ...
-def emit_rtcp(
-    ssrc: int,
-    *,
-    sender: _SenderInfo | None = None,
-    blocks: Sequence[_Block] = ...,
-    cname: bytes = ...,
-    from_sender: _Alsf | None = None,
-    from_receiver: _Alsf | None = None,
-    bye: Sequence[int] = ...,
-) -> bytes: ...
+def emit_rtcp(compound: Compound) -> bytes: ...
 def parse_rtcp(payload: bytes) -> _Rtcp | None: ...
 def emit_ccfb(ssrc: int, streams: Sequence[_Reported], timestamp: int) -> bytes: ...
 def parse_ccfb(payload: bytes) -> list[_Ccfb] | None: ...

@@ -1,4 +1,4 @@
-"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. The endpoint (`switch/endpoint`) and the algorithm decide which packets it sends, and when.
+"""`python -m fairlane.hosts.agent`: one end of one flow over UDP. The endpoint (`switch/net/endpoint`) and the algorithm decide which packets it sends, and when.
 
 Ends at `--stop-at`, after `--duration`, or on SIGTERM or SIGINT, with a complete log; exit code 0. It sends RTCP BYE as [RFC 3550 sec 6.3.7]
 allows: after a signal only if BYE need not wait. Exit code 2, with a message: bad arguments, a socket or log file that cannot be opened, an
@@ -28,6 +28,7 @@ from fairlane.hosts.algorithms import ALGORITHMS, carried_of, header_of
 from fairlane.hosts.circuit_breaker import CircuitBreaker
 from fairlane.hosts.records import NS, Clock, FlowWriter, opened
 from fairlane.hosts.sources import Source, Spelled
+from fairlane.specs import Half, Place, Reception, RtpOptions, Session
 
 ROLES = ("sender", "receiver")
 NO_ALGORITHM = "none"
@@ -223,7 +224,7 @@ def open_end(
     make = native.HostEnd
     kind = ALGORITHMS.get(args.algorithm)
     base_group = str(IPv4Address(parameters.group_addresses[0])) if kind is not None and kind.layered else None
-    place = native.Place(
+    place = Place(
         args.local, args.peer, args.port, start_ns=start_ns, stop_ns=_NEVER_NS if args.stop_at is None else clock.mono_ns(args.stop_at),
         epoch_ns=clock.offset_ns, name=args.flow or args.algorithm,
         seed=(args.seed if args.run_seed is None else args.run_seed) % (1 << 64), base_group=base_group, wake_fd=wake_fd,
@@ -232,24 +233,29 @@ def open_end(
     if kind is None:
         return make.source(place, args.source.application(), packet_bytes=args.packet_bytes) if args.role == "sender" else make.sink(place)
     rng = random.Random(f"{args.seed}/{args.role}/{args.ssrc}")
-    common = {"ssrc": args.ssrc, "cname": f"{args.algorithm}-{args.ssrc:08x}@{args.local}", "session_bandwidth_bps": args.max_rate}
+    identity = {"ssrc": args.ssrc, "cname": f"{args.algorithm}-{args.ssrc:08x}@{args.local}"}
     sender = kind.sender(parameters)
     sender.carried = carried
     report_interval_ns = None if args.report_interval is None else round(args.report_interval * NS)
     if args.role == "sender":
-        return make.sender(
-            place, sender, rng, **common, packet_bytes=args.packet_bytes, pacing_jitter=args.pacing_jitter,
-            exact_loss=args.loss_resolution == "exact", report_interval_ns=report_interval_ns, application=args.source.application(outside=True),
+        session = Session(
+            packet_bytes=args.packet_bytes, session_bandwidth_bps=args.max_rate, pacing_jitter=args.pacing_jitter,
+            exact_loss=args.loss_resolution == "exact",
+        )  # fmt: skip
+        options = RtpOptions(
+            report_interval_ns=report_interval_ns, application=args.source.application(outside=True),
             buffer_packets=args.source.buffer_packets, circuit_breaker=args.circuit_breaker.native(),
         )  # fmt: skip
+        return make.sender(place, Half(sender, rng, **identity), session, options)
     receiver = kind.receiver(parameters)
     receiver.carried = carried
     # The receiver asks the sending half whether it wants acknowledgements.
-    return make.receiver(
-        place, receiver, rng, **common, acks=sender.interests.acks.value != "none", report_interval_ns=report_interval_ns,
+    reception = Reception(
+        session_bandwidth_bps=args.max_rate, acks=sender.interests.acks.value != "none", report_interval_ns=report_interval_ns,
         media=args.source.limits, film=args.source.kind == "film", rtcp=args.circuit_breaker.native() is not None,
         delay_threshold_ns=args.source.delay_threshold_ns,
     )  # fmt: skip
+    return make.receiver(place, Half(receiver, rng, **identity), reception)
 
 
 class Stop:

@@ -1,4 +1,4 @@
-"""When a flow over RTP must cease [RFC 8083]; the breakers themselves are `switch/endpoint/src/circuit_breaker.rs`."""
+"""When a flow over RTP must cease [RFC 8083]; the breakers themselves are `switch/net/endpoint/src/circuit_breaker.rs`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairlane.hosts.sources import Spelled, check_positive
+from fairlane.specs import Breaker
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,6 @@ class CircuitBreaker(Spelled):
         if self.action == "off" and self.text() != "off":
             raise ValueError('action: give "cease" or "reduce"; with "off" the other keys have no effect')
 
-    def native(self) -> tuple[bool, float | None, float | None, float] | None:
+    def native(self) -> Breaker | None:
         """What `fairlane.native` takes; None: off."""
-        return None if self.action == "off" else (self.action == "reduce", self.usable_loss, self.usable_rtt_s, self.unusable_s)
+        return None if self.action == "off" else Breaker(self.action == "reduce", self.usable_loss, self.usable_rtt_s, self.unusable_s)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypeVar
 
+from fairlane import specs
 from fairlane.controller.als import AlsPlane
 from fairlane.controller.changes import Change as ControllerChange
 from fairlane.controller.plane import own_file
@@ -45,6 +46,7 @@ except ImportError:
 if TYPE_CHECKING:
     from fairlane.native import Network
 
+_Algorithm = TypeVar("_Algorithm")
 Hosts: TypeAlias = dict[str, addressing.HostAddress]
 """Addresses by name."""
 # Whole observation intervals before the first flow: the switches get their entries, and counting begins.
@@ -242,8 +244,8 @@ def _controller(
         raise ProgramRefused(str(error), control_plane.PLANE_KEY) from error
 
 
-def _link(link: Link) -> native.Link:
-    return native.Link(
+def _link(link: Link) -> specs.Link:
+    return specs.Link(
         rate_bps=round(link.rate_bps),
         delay_ns=round(link.delay_s * NS),
         queue_packets=link.queue_packets,
@@ -292,53 +294,33 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
 def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers) -> None:
     """ValueError when the network refuses it. seed: of the flow's own random numbers. Refusal: as of `Headers.of`."""
     settings = flow.settings
-    times = _times_ns(flow, timing)
-    rtp_port, tcp_port = flows.RTP_PORT + flow.port_offset, flows.TCP_PORT + flow.port_offset
+    rtp_port = flows.RTP_PORT + flow.port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
             flavour = "sack"  # what Linux makes of "reno"
-        network.add_tcp_flow(
-            flow.name,
-            flow.sender,
-            flow.receiver,
-            tcp_port,
-            *times,
+        tcp = specs.Tcp(
             flavour=flavour,
             packet_bytes=settings.packet_bytes,
             bytes=settings.file_bytes,
             options=settings.network_options(),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
+        network.add_tcp_flow(_path(flow, timing, flows.TCP_PORT + flow.port_offset), tcp)
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, headers, rtp_port)
     else:
         application = flows.source(settings).application()
         assert application is not None, "such a source limits its flow"
-        network.add_source_flow(
-            flow.name,
-            flow.sender,
-            flow.receiver,
-            rtp_port,
-            *times,
-            application,
-            packet_bytes=settings.packet_bytes,
-        )
+        network.add_source_flow(_path(flow, timing, rtp_port), application, packet_bytes=settings.packet_bytes)
 
 
 def _times_ns(flow: Flow, timing: Timing) -> tuple[int, int]:
     return round(timing.start_s(flow) * NS), round(timing.stop_s(flow) * NS)
 
 
-class _Sending(TypedDict):
-    """What every sender with an algorithm has."""
-
-    packet_bytes: int
-    session_bandwidth_bps: float
-    pacing_jitter: float
-    exact_loss: bool
-    sender_ssrc: int
-    sender_cname: str
+def _path(flow: Flow, timing: Timing, port: int) -> specs.FlowPath:
+    return specs.FlowPath(flow.name, flow.sender, flow.receiver, port, *_times_ns(flow, timing))
 
 
 @dataclass(frozen=True)
@@ -354,22 +336,24 @@ class End:
         ssrc = random.Random(f"{seed}/{role}").getrandbits(32)
         return End(ssrc, random.Random(f"{seed}/{role}/{ssrc}"), f"{flow.kind}-{ssrc:08x}@{ip}")
 
+    def half(self, algorithm: _Algorithm) -> specs.Half[_Algorithm]:
+        return specs.Half(algorithm, self.rng, ssrc=self.ssrc, cname=self.cname)
+
 
 def _add_algorithm_flow(
     network: Network, flow: Flow, settings: AlgorithmSettings, hosts: Hosts, timing: Timing, seed: int, headers: Headers, rtp_port: int
 ) -> None:
     algorithm = ALGORITHMS[flow.kind]
-    times = _times_ns(flow, timing)
     sender = End.of(flow, "sender", seed, hosts[flow.sender].ip)
     receivers = [End.of(flow, "receiver", flows.receiver_seed(seed, n), hosts[host].ip) for n, host in enumerate(flow.all_receivers)]
-    sending: _Sending = {
-        "packet_bytes": settings.packet_bytes,
-        "session_bandwidth_bps": settings.maximum_rate_bps,
-        "pacing_jitter": settings.pacing_jitter,
-        "exact_loss": settings.loss_resolution == "exact",
-        "sender_ssrc": sender.ssrc,
-        "sender_cname": sender.cname,
-    }
+    source = settings.source
+    session = specs.Session(
+        packet_bytes=settings.packet_bytes,
+        session_bandwidth_bps=settings.maximum_rate_bps,
+        pacing_jitter=settings.pacing_jitter,
+        exact_loss=settings.loss_resolution == "exact",
+        delay_threshold_ns=source.delay_threshold_ns,
+    )
     sending_half = algorithm.sender(settings.parameters)
     carried = sending_half.carried = headers.of(flow)
     if algorithm.layered:
@@ -378,46 +362,27 @@ def _add_algorithm_flow(
             for n, end in enumerate(receivers)
             if flows.takes_part(flow, n, timing)
         ]
-        network.add_layered_flow(
-            flow.name,
-            flow.sender,
-            rtp_port,
-            *times,
-            sending_half,
-            sender.rng,
-            layered,
-            base_group=str(IPv4Address(settings.parameters.group_addresses[0])),
-            **sending,
-        )
+        base_group = str(IPv4Address(settings.parameters.group_addresses[0]))
+        group = specs.GroupPath(flow.name, flow.sender, base_group, rtp_port, *_times_ns(flow, timing))
+        network.add_layered_flow(group, sender.half(sending_half), layered, session)
         return
     receiving_half = algorithm.receiver(settings.parameters)
     receiving_half.carried = carried
-    network.add_rtp_flow(
-        flow.name,
-        flow.sender,
-        flow.receiver,
-        rtp_port,
-        *times,
-        sending_half,
-        sender.rng,
-        receiving_half,
-        receivers[0].rng,
-        receiver_ssrc=receivers[0].ssrc,
-        receiver_cname=receivers[0].cname,
-        application=settings.source.application(),
-        buffer_packets=settings.source.buffer_packets,
-        delay_threshold_ns=settings.source.delay_threshold_ns,
-        circuit_breaker=settings.circuit_breaker.native(),
+    options = specs.RtpOptions(
         report_interval_ns=None if settings.report_interval_s is None else round(settings.report_interval_s * NS),
-        **sending,
+        application=source.application(),
+        buffer_packets=source.buffer_packets,
+        circuit_breaker=settings.circuit_breaker.native(),
     )
+    path = _path(flow, timing, rtp_port)
+    network.add_rtp_flow(path, sender.half(sending_half), receivers[0].half(receiving_half), session, options)
 
 
-def _layered_receiver(flow: Flow, number: int, end: End, half: Receiver, timing: Timing) -> native.LayeredReceiver:
+def _layered_receiver(flow: Flow, number: int, end: End, half: Receiver, timing: Timing) -> specs.LayeredReceiver[Receiver]:
     """One that is there from the sender's start is so a little before it."""
     joins_s = flow.receiver_start_s[number] if flow.receiver_start_s else flow.start_s
     start_ns = None if joins_s <= flow.start_s else round((timing.begin_s + joins_s) * NS)
-    return native.LayeredReceiver(flow.all_receivers[number], half, end.rng, ssrc=end.ssrc, cname=end.cname, start_ns=start_ns)
+    return specs.LayeredReceiver(flow.all_receivers[number], end.half(half), start_ns=start_ns)
 
 
 def advance(active: ActiveRun, progress: Progress) -> None:

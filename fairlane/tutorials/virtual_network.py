@@ -11,6 +11,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from fairlane import specs
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
@@ -50,7 +51,7 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
         network.add_host(host.name, str(host.ip.ip), host.mac, host.gateway[1] if host.gateway is not None else host.mac)
     for link in topology.links:
         rate = None if link.rate_bps is None else round(link.rate_bps)
-        made = native.Link(rate_bps=rate, delay_ns=round(link.delay_s * NS), queue_packets=QUEUE_PACKETS)
+        made = specs.Link(rate_bps=rate, delay_ns=round(link.delay_s * NS), queue_packets=QUEUE_PACKETS)
         network.connect(link.a, link.a_port, link.b, link.b_port, made)
     plane = _ControlPlane(programs)
     network.set_control_plane(plane)
@@ -67,9 +68,8 @@ def run(topology: TutorialTopology, programs: Sequence[SwitchProgram], pcap: Pat
             continue
         begin = round((_SETTLE_S + len(tried) * _TRANSFER_S) * NS)
         name = f"{a.name}-{b.name}"
-        network.add_tcp_flow(
-            name, a.name, b.name, _PORT + len(tried), begin, begin + round(_TRANSFER_S * NS), flavour="sack", packet_bytes=600, bytes=BYTES
-        )
+        path = specs.FlowPath(name, a.name, b.name, _PORT + len(tried), begin, begin + round(_TRANSFER_S * NS))
+        network.add_tcp_flow(path, specs.Tcp(flavour="sack", packet_bytes=600, bytes=BYTES))
         tried.append((a.name, b.name, name))
     network.run_until(round((_SETTLE_S + (len(tried) + 1) * _TRANSFER_S) * NS))
     plane.check()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import errors, probes
+from fairlane import errors, probes, specs
 from fairlane.errors import Refusal
 from fairlane.studies import store
 
@@ -50,7 +50,7 @@ def test_a_link_that_appears_meanwhile_is_not_followed(tmp_path: Path) -> None:
     network = native.Network(1)
     network.add_switch("s1", 1, cpu_port=510, priorities=1)
     network.add_host("h1", "10.0.0.1", "02:00:00:00:00:01", "02:00:00:00:00:02")
-    link = native.Link(rate_bps=1_000_000, delay_ns=0, queue_packets=10)
+    link = specs.Link(rate_bps=1_000_000, delay_ns=0, queue_packets=10)
     network.connect("h1", 0, "s1", 1, link)
     with pytest.raises(OSError, match="exists"):
         network.trace(tmp_path / "log.csv")

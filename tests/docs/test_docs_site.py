@@ -118,7 +118,7 @@ def test_links_show_titles_and_commands_are_whole(site: Path) -> None:
 def test_equations_and_programs_need_no_script(site: Path) -> None:
     concepts = (site / "docs" / "concepts.html").read_text(encoding="utf-8")
     assert "<math" in concepts and "```math" not in concepts
-    assert '<span class="k">table</span>' in (site / "switch/compiler/explain/action.html").read_text(encoding="utf-8")
+    assert '<span class="k">table</span>' in (site / "switch/p4/compiler/explain/action.html").read_text(encoding="utf-8")
 
 
 def test_each_algorithm_has_its_equations(site: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,9 +49,9 @@ def test_what_is_allowed_is_used_and_is_not_there(checkout: names.Checkout) -> N
 @pytest.mark.parametrize(
     ("page", "text", "fault"),
     [
-        ("switch/pipeline/README.md", "`src/ir.rs`", "no such file"),
-        ("switch/pipeline/README.md", "headers (`wire.rs`)", "no such file"),
-        ("switch/endpoint/README.md", "`rng.rs`", "no such file"),
+        ("switch/p4/pipeline/README.md", "`src/ir.rs`", "no such file"),
+        ("switch/p4/pipeline/README.md", "headers (`wire.rs`)", "no such file"),
+        ("switch/net/endpoint/README.md", "`rng.rs`", "no such file"),
         ("docs/a.md", "`controler/core.py`", "no such file"),
         ("docs/a.md", "`controler/`", "no such folder"),
         ("docs/a.md", "`sumary.json`", "no such file"),
@@ -72,7 +73,7 @@ def test_a_name_of_nothing_is_found(page: str, text: str, fault: str, checkout: 
 @pytest.mark.parametrize(
     ("page", "text"),
     [
-        ("switch/pipeline/README.md", "`src/load/`, `load/codegen.rs`, `codegen.rs` and `switch/tcp/src/wire.rs`"),
+        ("switch/p4/pipeline/README.md", "`src/load/`, `load/codegen.rs`, `codegen.rs` and `switch/net/tcp/src/wire.rs`"),
         ("docs/a.md", "`controller/core.py`, `core.py`, `fairlane/p4src/als.p4`, `summary.json`, `FILE.p4`, `labs/NN/grade.py`"),
         ("docs/a.md", "`make test`, `make check`, `fairlane run als-3 --duration 3`, `fairlane new algorithm x --acks`, `--thrift-port 1`"),
         (
@@ -172,11 +173,12 @@ def test_a_crate_is_above_what_it_depends_on() -> None:
     rows = re.findall(r"^\| [1-6] \|([^|]*)\|([^|]*)\|", page, re.MULTILINE)
     storeys = [set(re.findall(r"`(\w+)`", storey)) for _, rust in rows for storey in rust.split(";") if "`" in storey]
     height = {crate: -number for number, storey in enumerate(storeys) for crate in storey}
-    beside = {"memory", "fuzz-targets", "fuzz/targets"}
-    crates = {path.parent.name for path in (ROOT / "switch").glob("*/Cargo.toml")} - beside
-    assert set(height) == crates
-    for crate in crates:
-        wanted = tomllib.loads((ROOT / "switch" / crate / "Cargo.toml").read_text(encoding="utf-8")).get("dependencies", {})
+    members = tomllib.loads((ROOT / "switch/Cargo.toml").read_text(encoding="utf-8"))["workspace"]["members"]
+    beside = {"memory", "fuzz-targets"}
+    crates = {Path(folder).name: folder for folder in members if folder not in ("bin/memory", "bin/fuzz/targets")}
+    assert set(height) == set(crates)
+    for crate, folder in crates.items():
+        wanted = tomllib.loads((ROOT / "switch" / folder / "Cargo.toml").read_text(encoding="utf-8")).get("dependencies", {})
         for other in {name.removeprefix("fairlane-") for name in wanted if name.startswith("fairlane-")} - beside:
             assert height[crate] > height[other], f"{crate} depends on {other}"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane import specs
 from fairlane.experiments import loader
 from fairlane.fabrics import control_plane, link_plans, raw, targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
@@ -156,9 +157,9 @@ def test_what_a_host_sends_leaves_at_the_opportunities() -> None:
     network = virtual_fabric.native.Network(1)
     network.add_host("a", "10.0.0.1", "02:00:00:00:00:01", "02:00:00:00:00:02")
     network.add_host("b", "10.0.0.2", "02:00:00:00:00:02", "02:00:00:00:00:01")
-    network.connect("a", 0, "b", 0, virtual_fabric.native.Link(rate_bps=10**9, queue_packets=1000, overhead_bytes=-14))
+    network.connect("a", 0, "b", 0, specs.Link(rate_bps=10**9, queue_packets=1000, overhead_bytes=-14))
     source = virtual_fabric.native.Application.cbr(6_000_000)
-    network.add_source_flow("f", "a", "b", 5000, 100_000_000, 1_400_000_000, source, packet_bytes=1500)
+    network.add_source_flow(specs.FlowPath("f", "a", "b", 5000, 100_000_000, 1_400_000_000), source, packet_bytes=1500)
     network.schedule_opportunities(100_000_000, "a", 0, [ms * 1_000_000 for ms in opportunities_ms], 1500)
     network.run_until(1_400_000_000)
     at_ns = {instant: fields["received_packets"] for instant, _, fields in network.take_flow_logs("f")[1]}

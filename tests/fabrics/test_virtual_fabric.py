@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from fairlane import specs
 from fairlane.cli import app
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
@@ -103,7 +104,7 @@ def test_rtcp_of_the_network_reads_back(tmp_path: Path) -> None:
         for frame in frames:
             payload = bytes(frame[scapy.UDP].payload)
             compound = parse_rtcp(payload)
-            assert emit_rtcp(**compound) == payload
+            assert emit_rtcp(specs.Compound(**compound)) == payload
             if name == "there":
                 assert compound["from_sender"] is not None
 
@@ -211,10 +212,11 @@ def test_an_action_that_the_network_does_not_carry_out_is_named(tmp_path: Path) 
 def test_sources_and_changes_of_a_link(tmp_path: Path) -> None:
     network = wire(tmp_path, rate_bps=10_000_000, loss=0.01, jitter_ns=100_000)
     second, made = 10**9, virtual_fabric.native.Application
-    network.add_source_flow("cbr", "h1", "h2", 6000, 0, 20 * second, made.cbr(1_000_000), packet_bytes=500)
-    network.add_source_flow("talk", "h1", "h2", 6002, 0, 20 * second, made.on_off(500_000, 0.3, (0.6, 1.5)), packet_bytes=200)
-    network.add_source_flow("video", "h1", "h2", 6004, 0, 20 * second, made.mpeg4(), packet_bytes=1000)
-    network.add_tcp_flow("tcp", "h2", "h1", 6006, 0, 20 * second, flavour="cubic", packet_bytes=1000)
+    path = lambda name, port: specs.FlowPath(name, "h1", "h2", port, 0, 20 * second)
+    network.add_source_flow(path("cbr", 6000), made.cbr(1_000_000), packet_bytes=500)
+    network.add_source_flow(path("talk", 6002), made.on_off(500_000, 0.3, (0.6, 1.5)), packet_bytes=200)
+    network.add_source_flow(path("video", 6004), made.mpeg4(), packet_bytes=1000)
+    network.add_tcp_flow(specs.FlowPath("tcp", "h2", "h1", 6006, 0, 20 * second), specs.Tcp(flavour="cubic", packet_bytes=1000))
     network.schedule_rate(10 * second, "h2", 0, 1_000_000)
     network.run_until(21 * second)
     totals = {name: [f for _, kind, f in network.take_flow_logs(name)[1] if kind == "data"][-1] for name in ("cbr", "talk", "video")}
@@ -226,9 +228,9 @@ def test_sources_and_changes_of_a_link(tmp_path: Path) -> None:
     for bad in (
         lambda: network.schedule_rate(0, "h2", 0, 1),
         lambda: network.schedule_rate(30 * second, "h2", 0, 0),
-        lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="vegas", packet_bytes=1000),
-        lambda: network.add_tcp_flow("x", "h1", "h2", 7000, 0, 1, flavour="sack", packet_bytes=1000, options={"windw": 1}),
-        lambda: network.add_source_flow("x", "h1", "h9", 7000, 0, 1, made.mpeg4(), packet_bytes=1000),
+        lambda: network.add_tcp_flow(path("x", 7000), specs.Tcp(flavour="vegas", packet_bytes=1000)),
+        lambda: network.add_tcp_flow(path("x", 7000), specs.Tcp(flavour="sack", packet_bytes=1000, options={"windw": 1})),
+        lambda: network.add_source_flow(specs.FlowPath("x", "h1", "h9", 7000, 0, 1), made.mpeg4(), packet_bytes=1000),
     ):
         with pytest.raises(ValueError):
             bad()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlane import specs
 from fairlane.fabrics import virtual_fabric
 from fairlane.hosts.algorithms import base
 from tests.fabrics import two_hosts
@@ -195,22 +196,17 @@ class Joining(base.Receiver):
         return (base.JoinLayers(GROUPS[:1]),)
 
 
-def layered(network, sender: base.Sender, receivers, stop_ns: int = 40 * SECOND, **options) -> None:
+def layered(network, sender: base.Sender, receivers, stop_ns: int = 40 * SECOND, base_group: str = "239.1.0.1") -> None:
     network.add_layered_flow(
-        "l",
-        "h1",
-        5004,
-        0,
-        stop_ns,
-        sender,
-        random.Random(1),
+        specs.GroupPath("l", "h1", base_group, 5004, 0, stop_ns),
+        specs.Half(sender, random.Random(1), ssrc=1, cname="s"),
         receivers,
-        **{"base_group": "239.1.0.1", "packet_bytes": 1000, "session_bandwidth_bps": 1e6, "sender_ssrc": 1, "sender_cname": "s", **options},
+        specs.Session(packet_bytes=1000, session_bandwidth_bps=1e6),
     )
 
 
 def receiver(algorithm: base.Receiver, host: str = "h2", **options):
-    return virtual_fabric.native.LayeredReceiver(host, algorithm, random.Random(2), ssrc=2, cname="r", **options)
+    return specs.LayeredReceiver(host, specs.Half(algorithm, random.Random(2), ssrc=2, cname="r"), **options)
 
 
 def test_a_layered_flow_joins_in_igmp_and_records_its_layers(program: str, tmp_path: Path) -> None:
@@ -278,7 +274,7 @@ def test_what_cannot_be_is_refused_in_clear_text(program: str) -> None:
     network = virtual_fabric.native.Network(1, end_ns=SECOND)
     network.add_switch("s1", 1)
     network.add_host("h1", "10.0.1.1", "02:00:00:01:00:01", "02:01:00:01:00:01")
-    network.connect("h1", 0, "s1", 1, virtual_fabric.native.Link())
+    network.connect("h1", 0, "s1", 1, specs.Link())
     network.schedule_loss(SECOND, "h1", 0, 0.5)
     for said, change in (
         ("after the run's end at 1000000000 ns", lambda: network.schedule_rate(SECOND + 1, "h1", 0, 1)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from pathlib import Path
 
+from fairlane import specs
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.hosts.algorithms import base
 
@@ -32,36 +34,23 @@ def program(folder: Path) -> str:
 
 
 def wire(program: str, seed: int = 1, **link):
-    """A network whose links have the keys of `native.Link`."""
+    """A network whose links have the keys of `specs.Link`."""
     network = virtual_fabric.native.Network(seed)
     network.add_switch("s1", 1)
     for i in (1, 2):
         network.add_host(f"h{i}", f"10.0.1.{i}", f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
-        network.connect(f"h{i}", 0, "s1", i, virtual_fabric.native.Link(**link))
+        network.connect(f"h{i}", 0, "s1", i, specs.Link(**link))
     network.load("s1", program)
     return network
 
 
 def add(network, name: str, sender: base.Sender, receiver: base.Receiver, stop_ns: int, **options) -> None:
-    """A flow over RTP from h1 to h2, by algorithms in Python. options: those of `Network.add_rtp_flow`."""
+    """A flow over RTP from h1 to h2, by algorithms in Python. options: those of `specs.Session` and `specs.RtpOptions`."""
+    limits = {field.name: options.pop(field.name) for field in dataclasses.fields(specs.RtpOptions) if field.name in options}
     network.add_rtp_flow(
-        name,
-        "h1",
-        "h2",
-        5004,
-        0,
-        stop_ns,
-        sender,
-        random.Random(1),
-        receiver,
-        random.Random(2),
-        **{
-            "packet_bytes": 1000,
-            "session_bandwidth_bps": 1e6,
-            "sender_ssrc": 1,
-            "receiver_ssrc": 2,
-            "sender_cname": "s",
-            "receiver_cname": "r",
-            **options,
-        },
+        specs.FlowPath(name, "h1", "h2", 5004, 0, stop_ns),
+        specs.Half(sender, random.Random(1), ssrc=1, cname="s"),
+        specs.Half(receiver, random.Random(2), ssrc=2, cname="r"),
+        specs.Session(**{"packet_bytes": 1000, "session_bandwidth_bps": 1e6, **options}),
+        specs.RtpOptions(**limits),
     )

@@ -1,4 +1,4 @@
-"""Circuit breakers of flows [RFC 8083]: settings, refusals, and runs from end to end. By themselves they are tested in `switch/endpoint/tests/circuit_breaker.rs`."""
+"""Circuit breakers of flows [RFC 8083]: settings, refusals, and runs from end to end. By themselves they are tested in `switch/net/endpoint/tests/circuit_breaker.rs`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fairlane import api, probes
 from fairlane.hosts import agent
 from fairlane.hosts.circuit_breaker import CircuitBreaker
 from fairlane.inputs.located_toml import ConfigError
+from fairlane.specs import Breaker
 
 CEASE = '.circuit_breaker={action="cease"}'
 
@@ -74,7 +75,7 @@ def test_off_changes_nothing(tmp_path: Path) -> None:
 def test_settings_are_spelled_and_refused() -> None:
     chosen = CircuitBreaker("cease", usable_loss=0.1, unusable_s=5.0)
     assert CircuitBreaker.parse(chosen.text()) == chosen
-    assert CircuitBreaker.parse("reduce").native() == (True, None, None, 10.0) and CircuitBreaker().native() is None
+    assert CircuitBreaker.parse("reduce").native() == Breaker(True, None, None, 10.0) and CircuitBreaker().native() is None
     for text, message in (
         ("stop", "'stop' is none of off, cease, reduce"),
         ("cease:loss=1", "'loss=1': a circuit breaker knows usable_loss=, usable_rtt_s=, unusable_s="),

@@ -1,4 +1,4 @@
-"""TCP Prague and BBR as flow kinds (switch/tcp has their equations' tests): what they make of a link, alone and beside others."""
+"""TCP Prague and BBR as flow kinds (switch/net/tcp has their equations' tests): what they make of a link, alone and beside others."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-from fairlane import native
+from fairlane import native, specs
 from fairlane.controller import igmp
 from fairlane.experiments import fabrics, loader
 from fairlane.inputs.located_toml import ConfigError
@@ -22,7 +22,7 @@ def rtcp(data: bytes) -> None:
     compound = native.parse_rtcp(data)
     # A packet holds 31 of either.
     if compound is not None and len(compound["blocks"]) < 32 and len(compound["bye"]) < 32:
-        assert native.parse_rtcp(native.emit_rtcp(**compound)) == compound
+        assert native.parse_rtcp(native.emit_rtcp(specs.Compound(**compound))) == compound
     for parse in (native.parse_rtp, native.parse_ack, native.parse_report, native.parse_stamp):
         parse(data)
     try:

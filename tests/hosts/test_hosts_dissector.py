@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import hosts
+from fairlane import hosts, specs
 
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
 from fairlane.native import (
@@ -96,7 +96,8 @@ def test_wireshark_shows_the_fields_of_acks_and_reports(tmp_path: Path) -> None:
     reports = [dict(zip(REPORT_FIELDS, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))) for _ in range(20)]
     reports += [dict(zip(REPORT_FIELDS, (1, 2, 3, 4, None, 5, 6, 7)))]
     path = capture(
-        tmp_path / "direct.pcap", [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(**r) for r in reports))]
+        tmp_path / "direct.pcap",
+        [datagram(p, 5004) for p in (*(emit_ack(*a) for a in acks), *(emit_report(specs.Report(**r)) for r in reports))],
     )
     names = [f"fairlane.ack.{n}" for n in ("version", "type", "flags", "ecn", "sequence", "history", "arrived_ns", "rate_bps")]
     names += [f"fairlane.report.{n}" for n in ("version", "type", "flags", "flags.has_loss_event_rate", *REPORT_FIELDS)]
@@ -145,8 +146,8 @@ def test_wireshark_shows_alsf_and_its_layers(tmp_path: Path) -> None:
     said = (9, 2**63, 933_000, [(0xEF010001, 64_000), (0xEF010002, 2**40)])
     echo = (8, 900_000, 1_000_000, [])
     compounds = [
-        emit_rtcp(9, sender=(1 << 40, 2, 3, 4), cname=b"als@10.0.0.1", from_sender=said),
-        emit_rtcp(8, blocks=[(9, 1, 2, 3, 4, 5, 6)], cname=b"als@10.0.0.1", from_receiver=echo, bye=[8]),
+        emit_rtcp(specs.Compound(9, sender=(1 << 40, 2, 3, 4), cname=b"als@10.0.0.1", from_sender=said)),
+        emit_rtcp(specs.Compound(8, blocks=[(9, 1, 2, 3, 4, 5, 6)], cname=b"als@10.0.0.1", from_receiver=echo, bye=[8])),
     ]
     path = capture(tmp_path / "rtcp.pcap", [datagram(compounds[0], 31_001, ROUTER_ALERT_OPTION), datagram(compounds[1], 31_001)])
     names = ("desired_rate_bps", "utilisation")
@@ -169,7 +170,7 @@ def test_wireshark_leaves_others_traffic_alone(tmp_path: Path) -> None:
 
 def test_wireshark_marks_a_layer_list_that_does_not_come_out(tmp_path: Path) -> None:
     """The check for malformed packets can fail."""
-    compound = emit_rtcp(8, from_sender=(8, 1, 2, [(3, 4)]))
+    compound = emit_rtcp(specs.Compound(8, from_sender=(8, 1, 2, [(3, 4)])))
     broken = bytearray(compound[:-4])
     broken[compound.index(b"ALSF") - 5] -= 1  # the APP packet is one word shorter
     rows = fields(capture(tmp_path / "broken.pcap", [datagram(bytes(broken), 5005)]), "fairlane.alsf.utilisation", "fairlane.bad_length")

@@ -218,7 +218,8 @@ while True:
 
 JOIN_AND_LEAVE = """
 import random, time
-from fairlane.native import HostEnd, Place
+from fairlane.native import HostEnd
+from fairlane.specs import Half, Place, Reception
 from fairlane.hosts.algorithms import base
 class Joins(base.Receiver):
     def on_start(self, now_s, rng):
@@ -228,7 +229,7 @@ class Joins(base.Receiver):
         return (base.JoinLayers(self.steps.pop(0)), *([base.SetTimer("step", now_s + 0.4)] if self.steps else []))
 now = time.monotonic_ns()
 place = Place("10.77.0.2", "10.77.0.1", 5004, start_ns=now, stop_ns=now + 1_300_000_000, epoch_ns=0, name="f", seed=1, base_group="239.1.0.1")
-end = HostEnd.receiver(place, Joins(), random.Random(1), ssrc=1, cname="r", session_bandwidth_bps=1e6)
+end = HostEnd.receiver(place, Half(Joins(), random.Random(1), ssrc=1, cname="r"), Reception(session_bandwidth_bps=1e6))
 assert not end.run_until(now + 2_000_000_000)
 del end
 """

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlane import hosts
+from fairlane import hosts, specs
 from fairlane.hosts.wire.formats import Format, formats_of
 from fairlane.inputs.located_toml import tomllib
 
@@ -58,14 +58,14 @@ def test_acks_are_as_described(ack: dict[str, Any]) -> None:
 
 @given(REPORTS)
 def test_reports_are_as_described(report: dict[str, int | None]) -> None:
-    data = native.emit_report(**report)
+    data = native.emit_report(specs.Report(**report))
     assert len(data) == FORMATS["report"].bytes == 44
     rate = report["loss_event_rate"]
     fixed = {"version": 1, "type": 2, "flags": int(rate is not None)}
     assert described(FORMATS["report"], data) == {**fixed, **report, "loss_event_rate": rate or 0}
     assert native.parse_report(data) == {**report, "header": b""}
     # What packets' own headers bring back follows.
-    longer = native.emit_report(**report, header=b"abcdefgh")
+    longer = native.emit_report(specs.Report(**report, header=b"abcdefgh"))
     assert longer == data + b"abcdefgh" and native.parse_report(longer) == {**report, "header": b"abcdefgh"}
 
 
@@ -82,7 +82,7 @@ def test_stamps_are_as_described(stamp: dict[str, int | None]) -> None:
 
 @given(ALSFS)
 def test_alsf_is_as_described(alsf: tuple) -> None:
-    compound = native.emit_rtcp(1, from_sender=alsf)
+    compound = native.emit_rtcp(specs.Compound(1, from_sender=alsf))
     data = compound[compound.index(b"ALSF") + 4 :]
     pair, rest = data[: FORMATS["alsf"].bytes], data[FORMATS["alsf"].bytes :]
     assert described(FORMATS["alsf"], pair) == {"desired_rate_bps": alsf[1], "utilisation": alsf[2]}
@@ -94,7 +94,9 @@ def test_alsf_is_as_described(alsf: tuple) -> None:
 
 def test_alsf_bytes_are_those_of_the_architecture() -> None:
     """docs/architecture.md, "ALS on the wire"; [RFC 3550 sec 6.7]: APP 204, subtype 0 of a sender, length in words minus one."""
-    compound = native.emit_rtcp(5, sender=(0, 0, 0, 0), cname=b"c", from_sender=(5, 10_000_000, 500_000, [(0xEF010001, 64_000)]))
+    compound = native.emit_rtcp(
+        specs.Compound(5, sender=(0, 0, 0, 0), cname=b"c", from_sender=(5, 10_000_000, 500_000, [(0xEF010001, 64_000)]))
+    )
     alsf = "80cc0008" + "00000005" + b"ALSF".hex() + "0000000000989680" + "0007a120" + "ef010001" + "000000000000fa00"
     assert compound.endswith(bytes.fromhex(alsf))
 
@@ -104,20 +106,26 @@ def test_the_bytes_by_hand() -> None:
     assert native.emit_ack(0x0102_0304_0506, 0x1112_1314, ecn=2).hex() == "1102010203040506" + "11121314"
     assert native.emit_ack(0x0102_0304_0506, 0x1112_1314, 0x2122_2324_2526_2728).hex() == "110001020304050611121314" + "2122232425262728"
     report = native.emit_report(
-        highest_sequence=0x0102_0304_0506,
-        echo_ns=0x1112_1314_1516_1718,
-        delay_us=0x2122_2324,
-        receive_rate_bps=0x3132_3334_3536_3738,
-        loss_event_rate=0x4142_4344,
-        expected_packets=0x5152_5354,
-        lost_packets=0x6162_6364,
-        reporter=0x7172_7374,
+        specs.Report(
+            highest_sequence=0x0102_0304_0506,
+            echo_ns=0x1112_1314_1516_1718,
+            delay_us=0x2122_2324,
+            receive_rate_bps=0x3132_3334_3536_3738,
+            loss_event_rate=0x4142_4344,
+            expected_packets=0x5152_5354,
+            lost_packets=0x6162_6364,
+            reporter=0x7172_7374,
+        )
     )
     assert report.hex() == "1201010203040506111213141516171821222324313233343536373841424344515253546162636471727374"
 
 
 @pytest.mark.parametrize(
-    ("parse", "emit", "packets"), [(native.parse_ack, native.emit_ack, ACKS), (native.parse_report, native.emit_report, REPORTS)]
+    ("parse", "emit", "packets"),
+    [
+        (native.parse_ack, native.emit_ack, ACKS),
+        (native.parse_report, lambda **report: native.emit_report(specs.Report(**report)), REPORTS),
+    ],
 )
 @given(data=st.data())
 def test_what_is_cut_short_or_too_long_is_no_packet(parse, emit, packets, data: st.DataObject) -> None:
@@ -209,7 +217,7 @@ def test_scapy_reads_what_we_write_and_writes_what_we_read() -> None:
             "lost_packets",
             "reporter",
         )
-        report = native.emit_report(**dict(zip(names, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32)))))
+        report = native.emit_report(specs.Report(**dict(zip(names, (rng.getrandbits(n) for n in (48, 64, 32, 64, 32, 32, 32, 32))))))
         stamp = native.emit_stamp(*(rng.getrandbits(n) for n in (64, 64, 32, 64)[: rng.randrange(2, 5)]))
         for data, theirs, name in ((ack, layers.Ack, "ack"), (report, layers.Report, "report"), (stamp, layers.Stamp, "stamp")):
             read = theirs(data)
@@ -217,7 +225,7 @@ def test_scapy_reads_what_we_write_and_writes_what_we_read() -> None:
             assert {f.name: getattr(read, f.name) for f in FORMATS[name].fields if f.name in fields} == fields
             assert bytes(read) == data and bytes(theirs(**fields)) == data
         pair = (1, rng.getrandbits(64), rng.getrandbits(32), [(0xEF010001, 5), (0xEF010002, rng.getrandbits(64))])
-        compound = native.emit_rtcp(1, from_sender=pair)
+        compound = native.emit_rtcp(specs.Compound(1, from_sender=pair))
         said = compound[compound.index(b"ALSF") + 4 :]
         read = layers.Alsf(said)
         assert (read.desired_rate_bps, read.utilisation) == pair[1:3]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+from fairlane import specs
 from fairlane.native import emit_rtcp, emit_rtp, parse_rtp
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
@@ -20,12 +21,16 @@ BLOCK = (SENDER, 12, -3, 0x00017FFF, 77, 0x80000000, 0x00018000)
 
 def sender_compound(rate_bps: int = 10_000_000, ppm: int = 0, layers: tuple = ()) -> bytes:
     sender = (0xE5A10000_80000000, 123_456, 1000, 960_000)
-    return emit_rtcp(SENDER, sender=sender, cname=b"als-0a0b0c0d@10.0.0.1", from_sender=(SENDER, rate_bps, ppm, list(layers)))
+    return emit_rtcp(
+        specs.Compound(SENDER, sender=sender, cname=b"als-0a0b0c0d@10.0.0.1", from_sender=(SENDER, rate_bps, ppm, list(layers)))
+    )
 
 
 def receiver_compound(bye: bool = False) -> bytes:
     echo = (RECEIVER, 900_000, 933_000, [])
-    return emit_rtcp(RECEIVER, blocks=[BLOCK], cname=b"als-01020304@10.0.0.2", from_receiver=echo, bye=[RECEIVER] if bye else [])
+    return emit_rtcp(
+        specs.Compound(RECEIVER, blocks=[BLOCK], cname=b"als-01020304@10.0.0.2", from_receiver=echo, bye=[RECEIVER] if bye else [])
+    )
 
 
 def datagram(payload: bytes, source_port: int, port: int, options: bytes = b"") -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+from fairlane import specs
 from fairlane.native import emit_rtcp, parse_rtcp
 
 SR, RR, SDES, BYE, APP = 200, 201, 202, 203, 204
@@ -50,7 +51,7 @@ def test_what_every_compound_has(length: int) -> None:
     block, layers = (5, 1, 2, 3, 4, 5, 6), [(0xEF010001, 9), (0xEF010002, 8)]
     choices: list[list[Any]] = [[None, (1, 2, 3, 4)], [[], [block] * 31], [None, (WE, 1, 2, layers)], [None, (WE, 1, 2, [])], [[], [WE]]]
     for sender, blocks, said, echoed, bye in itertools.product(*choices):
-        compound = emit_rtcp(WE, sender=sender, blocks=blocks, cname=cname, from_sender=said, from_receiver=echoed, bye=bye)
+        compound = emit_rtcp(specs.Compound(WE, sender=sender, blocks=blocks, cname=cname, from_sender=said, from_receiver=echoed, bye=bye))
         (report, count, body), (description, chunks, chunk), *more = packets(compound)
         assert (report, count) == (RR if sender is None else SR, len(blocks))
         assert body[:4] == SSRC and len(body) == 4 + (20 if sender else 0) + 24 * len(blocks)
@@ -66,7 +67,7 @@ def test_what_is_not_known_is_passed_over() -> None:
     name, note, private = b"\2\3abc", b"\7\0", b"\10\4\2abc"
     description = packet(SDES, 1, SSRC + name + note + b"\1\3x@y" + private + bytes(2))
     goodbye = packet(BYE, 1, SSRC + b"\5fatal" + bytes(2))
-    known = parse_rtcp(emit_rtcp(WE, cname=b"x@y", bye=[WE]))
+    known = parse_rtcp(emit_rtcp(specs.Compound(WE, cname=b"x@y", bye=[WE])))
     assert known is not None and known["bye"] == [WE]
     unknown = [packet(kind, 1, bytes(12)) for kind in (192, 199, 205, 206, 207, 255)]
     assert parse_rtcp(b"".join([RECEIVER_REPORT, other_app, *unknown, description, other_app, goodbye])) == known

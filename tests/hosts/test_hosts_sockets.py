@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
+from fairlane import specs
 from fairlane.hosts.algorithms import base
 from fairlane.native import emit_rtcp, parse_rtcp
 
@@ -114,7 +115,7 @@ def test_a_process_in_a_large_group_waits_to_say_bye(tmp_path: Path, signalled: 
         try:
             _, address = control.recvfrom(2048)
             for ssrc in range(2, 62):
-                control.sendto(emit_rtcp(ssrc), address)
+                control.sendto(emit_rtcp(specs.Compound(ssrc)), address)
             if signalled:
                 time.sleep(0.3)
                 sender.send_signal(signal.SIGTERM)
@@ -152,7 +153,7 @@ def test_sender_control_packets_on_the_wire(tmp_path: Path) -> None:
             options = [data for level, kind, data in ancillary if (level, kind) == (socket.IPPROTO_IP, IP_RECVOPTS)]
             assert options == [ROUTER_ALERT_OPTION]
             lie = (0xABCD, 255, 0x7FFFFF, 0, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
-            for answer in (b"", b"\x80", b"\xff" * 40, emit_rtcp(9, blocks=[lie])):
+            for answer in (b"", b"\x80", b"\xff" * 40, emit_rtcp(specs.Compound(9, blocks=[lie]))):
                 control.sendto(answer, address)
             time.sleep(0.5)
             assert sender.poll() is None
@@ -174,9 +175,9 @@ class Sends(base.Sender):
         return (base.SetLayers((base.Layer(int(IPv4Address(GROUP)), 80_000.0),)),)
 
 
-def place(port: int, local: str = "127.0.0.1", peer: str = "127.0.0.2", seconds: float = 4.0, **more) -> native.Place:
+def place(port: int, local: str = "127.0.0.1", peer: str = "127.0.0.2", seconds: float = 4.0, **more) -> specs.Place:
     now_ns = time.monotonic_ns()
-    return native.Place(
+    return specs.Place(
         local, peer, port, start_ns=now_ns, stop_ns=now_ns + round(seconds * 1e9), epoch_ns=time.time_ns() - now_ns, name="f", seed=1, **more)  # fmt: skip
 
 
@@ -191,9 +192,9 @@ def test_options_and_checksums_of_datagrams() -> None:
         member.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1"))
         raw.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1"))
         raw.settimeout(0.2)
-        end = native.HostEnd.sender(
-            place(port, base_group=GROUP), Sends(), random.Random(1), ssrc=5, cname="s", packet_bytes=1000, session_bandwidth_bps=1e6)  # fmt: skip
-        report, seen = emit_rtcp(9, blocks=[(5, 0, 0, 1, 0, 0, 0)]), {}
+        sends = specs.Half(Sends(), random.Random(1), ssrc=5, cname="s")
+        end = native.HostEnd.sender(place(port, base_group=GROUP), sends, specs.Session(packet_bytes=1000, session_bandwidth_bps=1e6))
+        report, seen = emit_rtcp(specs.Compound(9, blocks=[(5, 0, 0, 1, 0, 0, 0)])), {}
         deadline = time.monotonic() + 30
         while len(seen) < 3 and time.monotonic() < deadline:
             member.sendto(report, ("127.0.0.1", port + 1))
@@ -272,11 +273,16 @@ class Marks(base.Sender):
 def test_the_ecn_field_of_data_comes_back() -> None:
     """No queue marks on the loopback: ECT(0) as sent. A CE that a packet carries is told as well."""
     port, sends = free_port(), Marks()
-    options = {"ssrc": 5, "cname": "s", "session_bandwidth_bps": 1e6}
     receiver = native.HostEnd.receiver(
-        place(port, RECEIVER_ADDRESS, SENDER_ADDRESS), base.Receiver(), random.Random(1), **options, acks=True
+        place(port, RECEIVER_ADDRESS, SENDER_ADDRESS),
+        specs.Half(base.Receiver(), random.Random(1), ssrc=5, cname="s"),
+        specs.Reception(session_bandwidth_bps=1e6, acks=True),
     )
-    sender = native.HostEnd.sender(place(port, SENDER_ADDRESS, RECEIVER_ADDRESS), sends, random.Random(1), **options, packet_bytes=1000)
+    sender = native.HostEnd.sender(
+        place(port, SENDER_ADDRESS, RECEIVER_ADDRESS),
+        specs.Half(sends, random.Random(1), ssrc=5, cname="s"),
+        specs.Session(packet_bytes=1000, session_bandwidth_bps=1e6),
+    )
     for _ in range(20):
         assert sender.run_until(time.monotonic_ns() + 10_000_000) and receiver.run_until(time.monotonic_ns() + 1_000_000)
     assert len(sends.heard) > 3 and set(sends.heard) == {base.Ecn.ECT_0}
@@ -306,12 +312,17 @@ class Keeps(Marks):
 def test_reports_of_rfc_8888_come_back_over_sockets() -> None:
     """From RTCP's port to RTCP's port; each packet once, with its mark, its arrival to 1/1024 s and how long its report held it."""
     port, keeps = free_port(), Keeps()
-    options = {"cname": "s", "session_bandwidth_bps": 10e6, "report_interval_ns": 50_000_000}
+    interval_ns = 50_000_000
     receiver = native.HostEnd.receiver(
-        place(port, RECEIVER_ADDRESS, SENDER_ADDRESS), base.Receiver(), random.Random(1), **options, ssrc=6, acks=True
+        place(port, RECEIVER_ADDRESS, SENDER_ADDRESS),
+        specs.Half(base.Receiver(), random.Random(1), ssrc=6, cname="s"),
+        specs.Reception(session_bandwidth_bps=10e6, report_interval_ns=interval_ns, acks=True),
     )
     sender = native.HostEnd.sender(
-        place(port, SENDER_ADDRESS, RECEIVER_ADDRESS), keeps, random.Random(1), **options, ssrc=5, packet_bytes=1000
+        place(port, SENDER_ADDRESS, RECEIVER_ADDRESS),
+        specs.Half(keeps, random.Random(1), ssrc=5, cname="s"),
+        specs.Session(session_bandwidth_bps=10e6, packet_bytes=1000),
+        specs.RtpOptions(report_interval_ns=interval_ns),
     )
     for _ in range(100):
         assert sender.run_until(time.monotonic_ns() + 5_000_000) and receiver.run_until(time.monotonic_ns() + 5_000_000)

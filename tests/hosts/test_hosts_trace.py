@@ -14,6 +14,7 @@ import pytest
 
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
 
+from fairlane import specs
 from fairlane.fabrics import targets
 from fairlane.hosts.agent import algorithm_parameters
 from fairlane.hosts.algorithms import ALGORITHMS
@@ -80,8 +81,15 @@ FLOWS = [
 ]
 
 
-def of_sender(flow: Flow) -> dict[str, Any]:
-    return {"ssrc": flow.port, "cname": "sender", "packet_bytes": 1000, "session_bandwidth_bps": RATE_BPS, "pacing_jitter": 0.1}
+SESSION = specs.Session(packet_bytes=1000, session_bandwidth_bps=RATE_BPS, pacing_jitter=0.1)
+
+
+def half(flow: Flow, algorithm: Any, role: str) -> specs.Half:
+    return specs.Half(algorithm, flow.rng(role), ssrc=flow.port + (role == "receiver"), cname=role)
+
+
+def limits(flow: Flow) -> specs.RtpOptions:
+    return specs.RtpOptions(application=flow.source.application(), buffer_packets=flow.source.buffer_packets)
 
 
 def in_virtual_time(folder: Path) -> dict[str, tuple[list, list]]:
@@ -90,29 +98,24 @@ def in_virtual_time(folder: Path) -> dict[str, tuple[list, list]]:
     program, _ = targets.compiler().compile(folder / "reordering.p4", folder)
     network = native.Network(SEED)
     network.add_switch("s1", 1, priorities=2)
-    free = native.Link(rate_bps=100_000_000)
-    narrow = native.Link(rate_bps=1_500_000, delay_ns=5_000_000, queue_packets=25, loss=0.02, jitter_ns=2_000_000)
+    free = specs.Link(rate_bps=100_000_000)
+    narrow = specs.Link(rate_bps=1_500_000, delay_ns=5_000_000, queue_packets=25, loss=0.02, jitter_ns=2_000_000)
     for i in (1, 2):
         network.add_host(f"h{i}", ADDRESSES[f"h{i}"], f"02:00:00:01:00:0{i}", f"02:01:00:01:00:0{i}")
         network.connect(f"h{i}", 0, "s1", i, free, narrow)
     network.load("s1", program.read_text())
     for flow in FLOWS:
-        head = (flow.name, "h1", "h2", flow.port, 0, STOP_NS)
+        path = specs.FlowPath(flow.name, "h1", "h2", flow.port, 0, STOP_NS)
         if flow.kind is None:
-            network.add_source_flow(*head, flow.source.application(), packet_bytes=1000)
+            network.add_source_flow(path, flow.source.application(), packet_bytes=1000)
             continue
-        _, sender, receiver = flow.halves()
-        common = of_sender(flow)
-        common |= {"sender_ssrc": common.pop("ssrc"), "sender_cname": common.pop("cname")}
+        _, sending, receiving = flow.halves()
+        sender, receiver = half(flow, sending, "sender"), half(flow, receiving, "receiver")
         if ALGORITHMS[flow.kind].layered:
-            member = native.LayeredReceiver("h2", receiver, flow.rng("receiver"), ssrc=flow.port + 1, cname="receiver")
-            network.add_layered_flow(
-                flow.name, "h1", flow.port, 0, STOP_NS, sender, flow.rng("sender"), [member], base_group=GROUPS[0], **common
-            )
+            group = specs.GroupPath(flow.name, "h1", GROUPS[0], flow.port, 0, STOP_NS)
+            network.add_layered_flow(group, sender, [specs.LayeredReceiver("h2", receiver)], SESSION)
         else:
-            network.add_rtp_flow(
-                *head, sender, flow.rng("sender"), receiver, flow.rng("receiver"), receiver_ssrc=flow.port + 1, receiver_cname="receiver",
-                application=flow.source.application(), buffer_packets=flow.source.buffer_packets, **common)  # fmt: skip
+            network.add_rtp_flow(path, sender, receiver, SESSION, limits(flow))
     network.capture(folder)
     network.run_until(STOP_NS + 2 * LINGER_NS)
     return {flow.name: network.take_flow_logs(flow.name) for flow in FLOWS}
@@ -140,7 +143,7 @@ def on_a_host(flow: Flow, role: str, folder: Path) -> tuple[list, list, list]:
         (at, rtcp, to if IPv4Address(to).is_multicast else None, payload) for at, rtcp, to, payload in captured(folder, f"s1-{own}", flow)
     ]
     make, layered = native.HostEnd, flow.kind is not None and ALGORITHMS[flow.kind].layered
-    place = native.Place(
+    place = specs.Place(
         ADDRESSES[own], ADDRESSES[peer], flow.port, start_ns=0, stop_ns=STOP_NS + (LINGER_NS if role == "receiver" else 0), epoch_ns=0,
         name=flow.name, seed=SEED, base_group=GROUPS[0] if layered else None, arrivals=came,
         marks_ns=[0, STOP_NS] if role == "receiver" else [])  # fmt: skip
@@ -149,13 +152,12 @@ def on_a_host(flow: Flow, role: str, folder: Path) -> tuple[list, list, list]:
     else:
         _, sender, receiver = flow.halves()
         if role == "sender":
-            end = make.sender(place, sender, flow.rng(role), **of_sender(flow), application=flow.source.application(),
-                              buffer_packets=flow.source.buffer_packets)  # fmt: skip
+            end = make.sender(place, half(flow, sender, role), SESSION, limits(flow))
         else:
-            end = make.receiver(
-                place, receiver, flow.rng(role), ssrc=flow.port + 1, cname="receiver", session_bandwidth_bps=RATE_BPS,
-                acks=sender.interests.acks is not AckDetail.NONE, media=flow.source.limits,
+            reception = specs.Reception(
+                session_bandwidth_bps=RATE_BPS, acks=sender.interests.acks is not AckDetail.NONE, media=flow.source.limits,
                 stream=f"flow {flow.name} receiver h2" if layered else None)  # fmt: skip
+            end = make.receiver(place, half(flow, receiver, role), reception)
     end.run_until(STOP_NS + 2 * LINGER_NS)
     return end.take_log(), *end.sent()
 

@@ -1,5 +1,5 @@
 """RACK-TLP of this machine's kernel: files of which a link loses chosen transmissions. Writes data/tail_loss.json, with which
-switch/tcp/tests/rack.rs compares.
+switch/net/tcp/tests/rack.rs compares.
 
     sudo python -m tests.oracle.run_tail_loss       Linux, as root; two minutes
 

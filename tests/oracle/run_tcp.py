@@ -1,6 +1,6 @@
 """Runs ns-2 on the TCP cases and writes what it measured to files of ``data/``.
 
-The files are committed: tests of ``switch/tcp`` read them, so that they need no ns-2. Without ns-2 this script says so and
+The files are committed: tests of ``switch/net/tcp`` read them, so that they need no ns-2. Without ns-2 this script says so and
 leaves the files alone. Run it after a change to a ``.tcl`` file here: ``python tests/oracle/run_tcp.py``.
 """
 

@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from fairlane import specs
 from fairlane.controller.config import Config, Port, Route, Switch
 from fairlane.fabrics import targets
 from fairlane.fabrics.virtual_control import VirtualControl
@@ -89,7 +90,7 @@ def run(case: dict, **options) -> dict:
                 port.number,
                 port.peer,
                 port.peer_port,
-                native.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets),
+                specs.Link(rate_bps=round(link.rate_bps), delay_ns=round(link.delay_s * NS), queue_packets=link.queue_packets),
             )
     with tempfile.TemporaryDirectory() as folder:
         files = targets.compiler().compile(PROGRAM, Path(folder), ("RED_ECN",) if case.get("ecn") else ())
@@ -107,17 +108,8 @@ def run(case: dict, **options) -> dict:
         rng = random.Random(case.get("seed", 1))
         for i in range(flows):
             start = BEGIN_S + (i * 0.618033988749895) % 1.0 * (flows > 1) + case.get("jitter", 0) * rng.random()
-            network.add_tcp_flow(
-                f"tcp-{i}",
-                f"h{i + 1}",
-                f"h{flows + i + 1}",
-                5201,
-                round(start * NS),
-                (BEGIN_S + seconds) * NS,
-                flavour=case["flavour"],
-                packet_bytes=datagram,
-                options=tcp,
-            )
+            path = specs.FlowPath(f"tcp-{i}", f"h{i + 1}", f"h{flows + i + 1}", 5201, round(start * NS), (BEGIN_S + seconds) * NS)
+            network.add_tcp_flow(path, specs.Tcp(flavour=case["flavour"], packet_bytes=datagram, options=tcp))
         network.run_until((BEGIN_S + seconds) * NS)
         controller.close()
     results = _results(network, flows, seconds)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
+from fairlane import probes, specs
 
 pytest.importorskip("mypy")
 native = pytest.importorskip("fairlane.native", reason="the module fairlane.native is not built: make build")
@@ -46,19 +46,21 @@ def test_dictionaries_have_the_stated_keys() -> None:
     ack = native.parse_ack(native.emit_ack(1, 0))
     report = native.parse_report(
         native.emit_report(
-            highest_sequence=1,
-            echo_ns=2,
-            delay_us=3,
-            receive_rate_bps=4,
-            loss_event_rate=None,
-            expected_packets=5,
-            lost_packets=6,
-            reporter=7,
+            specs.Report(
+                highest_sequence=1,
+                echo_ns=2,
+                delay_us=3,
+                receive_rate_bps=4,
+                loss_event_rate=None,
+                expected_packets=5,
+                lost_packets=6,
+                reporter=7,
+            )
         )
     )
     stamp = native.parse_stamp(native.emit_stamp(1, 2))
     rtp = native.parse_rtp(native.emit_rtp(1, 2, 3, b"payload"))
-    rtcp = native.parse_rtcp(native.emit_rtcp(1, cname=b"name"))
+    rtcp = native.parse_rtcp(native.emit_rtcp(specs.Compound(1, cname=b"name")))
     (ccfb,) = native.parse_ccfb(native.emit_ccfb(1, [(2, 3, [(0, 1), None])], 4))
     found = {"_Ack": ack, "_Report": report, "_Stamp": stamp, "_Rtp": rtp, "_Rtcp": rtcp, "_Ccfb": ccfb, "_Work": native.Network(1).work()}
     assert {name: list(parsed) for name, parsed in found.items()} == {name: keys(name) for name in found}
@@ -77,3 +79,21 @@ def test_a_call_with_another_type_is_an_error(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=probes.ROOT, capture_output=True, text=True)
     errors = [line.split(": error: ")[0].rpartition(":")[2] for line in done.stdout.splitlines() if ": error: " in line]
     assert errors == ["2", "3", "4", "6"], done.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"rate_bps": "fast"}, TypeError, "Link.rate_bps: 'str' object"),
+        ({"rate_bps": -1}, OverflowError, "Link.rate_bps: can't convert negative"),
+        ({"weight": 0}, ValueError, "Link.weight: "),
+        ({"loss": (0.1, 0.2)}, TypeError, r"Link.loss: give a probability or \(good_to_bad, .*got \(0.1, 0.2\)"),
+        ({"weight": 1, "time_shift_ns": 1}, ValueError, "a port has one scheduler"),
+    ],
+)
+def test_a_wrong_field_is_named(wrong: dict, error: type[Exception], says: str) -> None:
+    network = native.Network(1)
+    network.add_switch("s1", 1)
+    network.add_host("h1", "10.0.0.1", "02:00:00:00:00:01", "02:00:00:00:00:02")
+    with pytest.raises(error, match=says):
+        network.connect("h1", 0, "s1", 1, specs.Link(**wrong))

@@ -46,12 +46,12 @@ def artifact(package: str, kind: str = "lib", fresh: bool = False) -> dict[str, 
     return {"reason": "compiler-artifact", "package_id": package, "target": {"kind": [kind]}, "fresh": fresh}
 
 
-P4RT = "path+file:///somewhere/switch/p4rt#fairlane-p4rt@0.1.0"
+P4RT = "path+file:///somewhere/switch/node/p4rt#fairlane-p4rt@0.1.0"
 TOKIO = "registry+https://github.com/rust-lang/crates.io-index#tokio@1.54.1"
 
 
 def test_names_of_packages(build: ModuleType) -> None:
-    names = [build.package_of(one) for one in (P4RT, TOKIO, "path+file:///somewhere/switch/memory#0.1.0")]
+    names = [build.package_of(one) for one in (P4RT, TOKIO, "path+file:///somewhere/switch/bin/memory#0.1.0")]
     assert names == ["fairlane-p4rt", "tokio", "memory"]
 
 

@@ -41,7 +41,7 @@ def main() -> int:
             parser.error(f"{options.version}: a version is three numbers, such as 0.2.0")
         print("\n".join(versions.write(ROOT, options.version, datetime.datetime.now(datetime.timezone.utc).date().isoformat())))
         # the fuzz targets have a workspace, and so a lock, of their own
-        workspaces = [["--manifest-path", f"{folder}/Cargo.toml"] for folder in ("switch", "switch/fuzz/runner")]
+        workspaces = [["--manifest-path", f"{folder}/Cargo.toml"] for folder in ("switch", "switch/bin/fuzz/runner")]
         for lock in (["scripts/uv", "lock"], *(["scripts/cargo", "update", "--workspace", *of] for of in workspaces)):
             subprocess.run(lock, cwd=ROOT, check=True)
         return 0

@@ -2,8 +2,8 @@
 
     python -m tools.web.fuzz --native FILE [--changes 20] [--seed 1]
 
-FILE is built with the targets of switch/fuzz in it: scripts/web --features fuzz. Node runs Pyodide, as the page does. Inputs are the corpora of
-switch/fuzz, the P4 programs and packet tests of the tests, and changed copies of each. An input that ends the module, or takes longer than 25 s, is
+FILE is built with the targets of switch/bin/fuzz in it: scripts/web --features fuzz. Node runs Pyodide, as the page does. Inputs are the corpora of
+switch/bin/fuzz, the P4 programs and packet tests of the tests, and changed copies of each. An input that ends the module, or takes longer than 25 s, is
 written to build/web-fuzz, named, and makes the exit code 1.
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT / "switch" / "fuzz" / "corpus"
+CORPUS = ROOT / "switch" / "bin" / "fuzz" / "corpus"
 FOUND = ROOT / "build" / "web-fuzz"
 TARGETS = ("preprocess", "parse", "compile", "json", "packet", "p4runtime", "stf")
 LIMIT_S = 25.0

@@ -1,0 +1,424 @@
+//! The Python module `fairlane.native`: the packet network in virtual time.
+//!
+//! Python describes the network, runs it as far as it likes, and reads the records. It is called back for feedback, for
+//! acknowledgements that change state, for timers, and by the control plane; never for each packet. An exception in a callback
+//! ends the run and comes out of `run_until`.
+
+mod algorithm;
+mod application;
+mod control;
+#[cfg(target_os = "linux")]
+mod host;
+mod records;
+mod specs;
+mod wire;
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use fairlane_device::rows::{self, Further, PortRows};
+use fairlane_device::{pipeline::Program, DeviceConfig};
+use fairlane_endpoint::record::FlowLog;
+use fairlane_endpoint::RawSpec;
+use fairlane_memory as _;
+use fairlane_virtual::record::{PortSample, QueueSample};
+use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use application::Application;
+use records::Log;
+use specs::{FlowPath, GroupPath, Half, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
+
+fn refused(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn ended(error: RunError) -> PyErr {
+    match error {
+        RunError::Build(error) => refused(error),
+        RunError::Fault { time, fault } => match fault.downcast::<PyErr>() {
+            // The algorithm's own exception, with its traceback.
+            Ok(error) => *error,
+            Err(fault) => PyRuntimeError::new_err(format!("at {} s: {fault}", time as f64 / 1e9)),
+        },
+        error @ RunError::File { .. } => PyOSError::new_err(error.to_string()),
+    }
+}
+
+fn ipv4(text: &str) -> PyResult<u32> {
+    text.parse::<std::net::Ipv4Addr>().map(u32::from).map_err(|_| refused(format!("{text:?} is no IPv4 address")))
+}
+
+fn mac(text: &str) -> PyResult<[u8; 6]> {
+    let bytes: Vec<u8> = text.split(':').map_while(|part| u8::from_str_radix(part, 16).ok()).collect();
+    bytes.try_into().map_err(|_| refused(format!("{text:?} is no Ethernet address such as 02:00:00:00:00:01")))
+}
+
+/// A network; see the module. Times are integer nanoseconds from the run's beginning.
+#[pyclass(unsendable)]
+struct Network {
+    inner: fairlane_virtual::Network,
+    /// Of the switches by number.
+    rows: Vec<PortRows>,
+}
+
+impl Network {
+    fn follow(&mut self, at: u64, node: &str, port: u32, trace: Result<Trace, TraceError>) -> PyResult<()> {
+        let trace = Arc::new(trace.map_err(refused)?);
+        self.inner.schedule(at, Change::LinkTrace { from: LinkEnd::new(node, port), trace }).map_err(refused)
+    }
+}
+
+#[pymethods]
+impl Network {
+    /// epoch_ns: Unix time of instant 0. control_delay_ns: one way between control plane and switches. record_interval_ns:
+    /// between periodic records, 0 for none. end_ns: when the run ends, if that is known: changes and starts of flows after it are
+    /// refused, and so is running on.
+    #[new]
+    #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
+    fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
+        let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
+        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new() }
+    }
+
+    /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
+    #[pyo3(signature = (name, device_id, *, cpu_port=None, priorities=1))]
+    fn add_switch(&mut self, name: &str, device_id: u64, cpu_port: Option<u32>, priorities: usize) -> PyResult<usize> {
+        let config = DeviceConfig { cpu_port, priorities, ..DeviceConfig::default() };
+        let number = self.inner.add_switch(name, device_id, config).map_err(refused)?;
+        self.rows.push(PortRows::default());
+        Ok(number)
+    }
+
+    /// Adds a host. Raises ValueError.
+    fn add_host(&mut self, name: &str, ip: &str, mac_address: &str, gateway_mac: &str) -> PyResult<()> {
+        let address = HostAddress { ip: ipv4(ip)?, mac: mac(mac_address)?, gateway_mac: mac(gateway_mac)? };
+        self.inner.add_host(name, address).map(drop).map_err(refused)
+    }
+
+    /// Links two nodes; `back` is `there` when left out. Raises ValueError.
+    #[pyo3(signature = (a, a_port, b, b_port, there, back=None))]
+    fn connect(&mut self, a: &str, a_port: u32, b: &str, b_port: u32, there: Spec<Link>, back: Option<Spec<Link>>) -> PyResult<()> {
+        let there = there.0.channel()?;
+        let back = back.map_or_else(|| Ok(there.clone()), |back| back.0.channel())?;
+        self.inner.connect(&LinkEnd::new(a, a_port), &LinkEnd::new(b, b_port), &there, &back).map_err(refused)
+    }
+
+    /// Loads a program into a switch before the run, without control plane. Raises ValueError, KeyError.
+    fn load(&mut self, switch: &str, bmv2_json: &str) -> PyResult<()> {
+        let program = Arc::new(Program::from_json(bmv2_json).map_err(refused)?);
+        let now = self.inner.now();
+        let device = self.inner.device(switch).ok_or_else(|| PyKeyError::new_err(format!("no switch {switch:?}")))?;
+        device.load(now, program).map_err(refused)
+    }
+
+    /// Adds a rate-adaptive flow over RTP. An application that limits it gives the sender's records the kind "application". Raises ValueError.
+    #[pyo3(signature = (path, sender, receiver, session, options=None))]
+    fn add_rtp_flow(
+        &mut self,
+        py: Python<'_>,
+        path: Spec<FlowPath>,
+        sender: Spec<Half>,
+        receiver: Spec<Half>,
+        session: Spec<Session>,
+        options: Option<Spec<RtpOptions>>,
+    ) -> PyResult<()> {
+        let options = options.map(|options| options.0).unwrap_or_default();
+        let (sender, receiver, session) = (sender.0, receiver.0, session.0);
+        let spec = RtpSpec {
+            application: options.application(),
+            delay_threshold: session.delay_threshold_ns,
+            circuit_breaker: options.circuit_breaker(),
+            sender: sender.python(py)?,
+            receiver: receiver.python(py)?,
+            packet_bytes: session.packet_bytes,
+            session_bandwidth_bps: session.session_bandwidth_bps,
+            pacing_jitter: session.pacing_jitter,
+            phase: session.phase,
+            exact_loss: session.exact_loss,
+            report_interval: options.report_interval_ns,
+            sender_ssrc: sender.ssrc,
+            receiver_ssrc: receiver.ssrc,
+            sender_cname: sender.cname,
+            receiver_cname: receiver.cname,
+        };
+        self.inner.add_flow(path.0.flow(FlowKind::Rtp(spec))).map_err(refused)
+    }
+
+    /// Adds a rate-adaptive flow in layers, from one host to several (`fairlane.hosts.algorithms.base`: SetLayers, JoinLayers). Layer k is an
+    /// RTP stream of the sender's SSRC + k to its group; control packets go to the base group, of which every receiver is
+    /// a member from its start and which is the first of every SetLayers. Receivers report to the sender's address; their hosts
+    /// say joins and leaves in IGMPv2 (RFC 2236). Raises ValueError.
+    fn add_layered_flow(
+        &mut self,
+        py: Python<'_>,
+        path: Spec<GroupPath>,
+        sender: Spec<Half>,
+        receivers: Vec<Spec<LayeredReceiver>>,
+        session: Spec<Session>,
+    ) -> PyResult<()> {
+        let (path, sender, session) = (path.0, sender.0, session.0);
+        let spec = LayeredSpec {
+            name: path.name,
+            sender: path.sender_host,
+            algorithm: sender.python(py)?,
+            receivers: receivers.into_iter().map(|receiver| receiver.0.member(py)).collect::<PyResult<_>>()?,
+            base_group: ipv4(&path.base_group)?,
+            port: path.port,
+            start: path.start_ns,
+            stop: path.stop_ns,
+            packet_bytes: session.packet_bytes,
+            session_bandwidth_bps: session.session_bandwidth_bps,
+            pacing_jitter: session.pacing_jitter,
+            phase: session.phase,
+            exact_loss: session.exact_loss,
+            delay_threshold: session.delay_threshold_ns,
+            sender_ssrc: sender.ssrc,
+            sender_cname: sender.cname,
+        };
+        self.inner.add_layered_flow(spec).map_err(refused)
+    }
+
+    /// Adds a bulk TCP flow. Raises ValueError.
+    fn add_tcp_flow(&mut self, path: Spec<FlowPath>, tcp: Spec<Tcp<'_>>) -> PyResult<()> {
+        self.inner.add_flow(path.0.flow(tcp.0.kind()?)).map_err(refused)
+    }
+
+    /// Adds a flow of datagrams without feedback: what the application produces leaves at once, in datagrams of at most packet_bytes.
+    /// Raises ValueError.
+    #[pyo3(signature = (path, application, *, packet_bytes))]
+    fn add_source_flow(&mut self, path: Spec<FlowPath>, application: &Application, packet_bytes: u32) -> PyResult<()> {
+        let kind = FlowKind::Raw(RawSpec { traffic: application.traffic()?, packet_bytes });
+        self.inner.add_flow(path.0.flow(kind)).map_err(refused)
+    }
+
+    /// Lets a flow stop at another instant than planned, which may be now. Raises ValueError.
+    fn stop_flow(&mut self, name: &str, at_ns: u64) -> PyResult<()> {
+        self.inner.stop_flow(name, at_ns).map_err(refused)
+    }
+
+    /// Plans a new rate of one direction of a link, named by the end that sends. Raises ValueError.
+    fn schedule_rate(&mut self, at_ns: u64, node: &str, port: u32, rate_bps: Option<u64>) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::LinkRate { from: LinkEnd::new(node, port), rate_bps }).map_err(refused)
+    }
+
+    /// Plans a new propagation delay of one direction of a link. Raises ValueError.
+    fn schedule_delay(&mut self, at_ns: u64, node: &str, port: u32, delay_ns: u64) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::LinkDelay { from: LinkEnd::new(node, port), delay_ns }).map_err(refused)
+    }
+
+    /// Plans another loss of one direction of a link (as of Link; None: no loss), for frames sent from then on. Raises ValueError.
+    fn schedule_loss(&mut self, at_ns: u64, node: &str, port: u32, loss: Option<Loss>) -> PyResult<()> {
+        let loss = loss.map(|Loss(model)| model);
+        self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
+    }
+
+    /// Plans another jitter of one direction of a link (as of Link), for frames sent from then on. Raises ValueError.
+    #[pyo3(signature = (at_ns, node, port, jitter_ns, jitter_std_ns=0))]
+    fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64, jitter_std_ns: u64) -> PyResult<()> {
+        let jitter = Jitter::of(jitter_ns, jitter_std_ns);
+        self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter }).map_err(refused)
+    }
+
+    /// From an instant on, one direction of a link follows a trace that begins then: instants at each of which so many bytes may leave,
+    /// repeated after the last. Raises ValueError.
+    fn schedule_opportunities(&mut self, at_ns: u64, node: &str, port: u32, opportunities_ns: Vec<u64>, bytes: u32) -> PyResult<()> {
+        self.follow(at_ns, node, port, Trace::opportunities(opportunities_ns, bytes))
+    }
+
+    /// The same with rates in bit/s, each from an instant on; the last one lasts. Raises ValueError.
+    fn schedule_rates(&mut self, at_ns: u64, node: &str, port: u32, rates: Vec<(u64, u64)>) -> PyResult<()> {
+        self.follow(at_ns, node, port, Trace::rates(rates))
+    }
+
+    /// Plans that a host sends a frame, with its Ethernet header, as a program with a raw socket does. Raises ValueError.
+    fn schedule_frame(&mut self, at_ns: u64, host: &str, frame: Vec<u8>) -> PyResult<()> {
+        self.inner.schedule(at_ns, Change::Frame { from: LinkEnd::new(host, 0), frame }).map_err(refused)
+    }
+
+    /// Who controls the switches: an object with on_start, on_timer, on_answer and on_stream (see `fairlane.fabrics.virtual_control`).
+    fn set_control_plane(&mut self, py: Python<'_>, plane: Py<PyAny>) -> PyResult<()> {
+        self.inner.set_control_plane(Box::new(control::PythonControl::new(py, plane)?));
+        Ok(())
+    }
+
+    /// Calls the control plane's on_timer at an instant, as if it had asked for that itself. Raises ValueError.
+    fn wake_control_plane(&mut self, at_ns: u64, id: u64) -> PyResult<()> {
+        self.inner.wake_control_plane(at_ns, id).map_err(refused)
+    }
+
+    /// Instants at which, too, all that ports and ends have counted is recorded, before anything else that happens then. Raises ValueError.
+    fn mark(&mut self, at_ns: Vec<u64>) -> PyResult<()> {
+        self.inner.mark(at_ns).map_err(refused)
+    }
+
+    /// Captures every link, a file for each direction. Raises OSError.
+    fn capture(&mut self, directory: PathBuf) -> PyResult<()> {
+        self.inner.capture(&directory).map_err(ended)
+    }
+
+    /// Logs each packet at each queue. Raises OSError.
+    fn trace(&mut self, path: PathBuf) -> PyResult<()> {
+        self.inner.trace(&path).map_err(ended)
+    }
+
+    /// Runs all that happens up to and at an instant. Raises what a callback raised; ValueError for a network that cannot be run.
+    fn run_until(&mut self, end_ns: u64) -> PyResult<()> {
+        self.inner.run_until(end_ns).map_err(ended)
+    }
+
+    /// The instant up to which it has run.
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.inner.now()
+    }
+
+    /// Takes the records of a flow since they were last taken: a log of the sender and one of the (first) receiver. Raises KeyError.
+    fn take_flow_logs(&mut self, flow: &str) -> PyResult<(Log, Log)> {
+        let (sender, receiver) = self.take_logs(flow)?;
+        let receiver = receiver.into_iter().next().map(|(_, log)| log).unwrap_or_default();
+        Ok((Log(sender), Log(receiver)))
+    }
+
+    /// Takes the records of a layered flow since they were last taken: the log of the sender, and of each receiver by its host.
+    /// Raises KeyError.
+    fn take_layered_logs(&mut self, flow: &str) -> PyResult<(Log, HashMap<String, Log>)> {
+        let (sender, receivers) = self.take_logs(flow)?;
+        Ok((Log(sender), receivers.into_iter().map(|(host, log)| (host, Log(log))).collect()))
+    }
+
+    /// Takes what the ports of all switches had counted at the end of each interval since it was last taken: of each switch, in the order
+    /// in which they were added, the lines of its CSV (`PORT_COLUMNS`). only: switches by number and their ports; None for all.
+    #[pyo3(signature = (only=None))]
+    fn take_port_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
+        let mut texts = vec![String::new(); self.rows.len()];
+        for PortSample { time, switch, port } in self.inner.take_port_samples() {
+            if only.as_ref().is_none_or(|only| only.contains(&(switch, port.port))) {
+                self.rows[switch].write(&mut texts[switch], time, time, &port, Further::default());
+            }
+        }
+        texts
+    }
+
+    /// The same of ports with several queues, queue by queue (`QUEUE_COLUMNS`).
+    #[pyo3(signature = (only=None))]
+    fn take_queue_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
+        let mut texts = vec![String::new(); self.rows.len()];
+        for QueueSample { time, switch, port, priority, queue } in self.inner.take_queue_samples() {
+            if only.as_ref().is_none_or(|only| only.contains(&(switch, port))) {
+                rows::write_queue(&mut texts[switch], time, time, port, priority, &queue);
+            }
+        }
+        texts
+    }
+
+    /// Bit/s that a port sent, and mean packets in its queue, in the interval of the last row that was taken; None before it.
+    fn port_interval(&self, switch: usize, port: u32) -> Option<(f64, f64)> {
+        self.rows.get(switch)?.last(port).map(|interval| (interval.rate_bps, interval.queue_packets))
+    }
+
+    /// Of what `take_port_rows` has not taken yet, the samples from `first_ns` on at multiples of `step_ns`, packed by port; see
+    /// `records.rs`. Raises ValueError when `step_ns` is 0.
+    fn port_sums<'py>(&self, py: Python<'py>, first_ns: u64, step_ns: u64) -> PyResult<Vec<(usize, u32, Bound<'py, PyBytes>)>> {
+        let step = NonZeroU64::new(step_ns).ok_or_else(|| refused("step_ns: 0"))?;
+        Ok(records::port_sums(py, self.inner.port_samples(), first_ns, step))
+    }
+
+    /// Cells of a register of a switch's program, in the order of `indices`; reading changes nothing. Raises KeyError for a switch or
+    /// register that is not there, ValueError for an index beyond its size or a value beyond 64 bits.
+    fn read_register(&mut self, switch: &str, register: &str, indices: Vec<usize>) -> PyResult<Vec<u64>> {
+        let device = self.inner.device(switch).ok_or_else(|| PyKeyError::new_err(format!("no switch {switch:?}")))?;
+        let pipeline = device.switch().ok_or_else(|| PyKeyError::new_err(format!("switch {switch:?} has no program")))?;
+        let id = pipeline.program().register_by_name(register);
+        let id = id.ok_or_else(|| PyKeyError::new_err(format!("no register {register:?} in the program of {switch:?}")))?;
+        let cell = |index: usize| {
+            let value = pipeline.register_read(id, index).map_err(refused)?;
+            let bytes = value.as_bytes();
+            if bytes.len() > 8 {
+                return Err(refused(format!("{register}[{index}] has more than 64 bits")));
+            }
+            Ok(bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
+        };
+        indices.into_iter().map(cell).collect()
+    }
+
+    /// `[(from, to, offered, delivered, delivered_bytes, dropped_tail, dropped_loss, in_flight)]` of each direction of a link.
+    fn channel_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rows = self.inner.channel_stats().map(|(from, to, stats, in_flight)| {
+            let counts = (stats.offered_packets, stats.delivered_packets, stats.delivered_bytes);
+            (from, to, counts.0, counts.1, counts.2, stats.dropped_tail, stats.dropped_loss, in_flight)
+        });
+        PyList::new(py, rows.collect::<Vec<_>>())
+    }
+
+    /// Counts of the simulation itself: events, link_traversals, switch_packets, data_packets.
+    fn work<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (work, dict) = (self.inner.work(), PyDict::new(py));
+        dict.set_item("events", work.events)?;
+        dict.set_item("link_traversals", work.link_traversals)?;
+        dict.set_item("switch_packets", work.switch_packets)?;
+        dict.set_item("data_packets", work.data_packets)?;
+        Ok(dict)
+    }
+}
+
+impl Network {
+    fn take_logs(&mut self, flow: &str) -> PyResult<(FlowLog, Vec<(String, FlowLog)>)> {
+        let number = self.inner.flows().iter().position(|ends| ends.name == flow);
+        let logs = number.and_then(|number| self.inner.take_logs(number));
+        logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))
+    }
+}
+
+/// A P4_16 program as BMv2 JSON and P4Info in text, None where it has errors; and the compiler's messages.
+#[pyfunction]
+#[pyo3(signature = (program, *, include=Vec::new(), define=Vec::new()))]
+fn compile(program: PathBuf, include: Vec<PathBuf>, define: Vec<String>) -> (Option<String>, Option<String>, String) {
+    let options = fairlane_compiler::Options { include, define, ..Default::default() };
+    let outcome = fairlane_compiler::compile(&program, &options);
+    (outcome.json.map(|json| format!("{json:#}\n")), outcome.p4info, outcome.rendered)
+}
+
+/// Plays a packet test against a program, P4 or BMv2 JSON: whether it passes, and what `fairlane-stf` prints. verbose: also what reading
+/// commands and log_msg say. Raises ValueError, with file and line, when one of the two cannot be read.
+#[pyfunction]
+#[pyo3(signature = (program, test, *, verbose=false))]
+fn packet_test(program: PathBuf, test: PathBuf, verbose: bool) -> PyResult<(bool, String)> {
+    let played = fairlane_stf::play_files(&program, &test, &fairlane_compiler::Options::default()).map_err(refused)?;
+    Ok((played.passed(), played.text(verbose)))
+}
+
+/// Runs a fuzz target on an input; a fault ends the module. Raises ValueError for a target that there is not.
+#[cfg(feature = "fuzz")]
+#[pyfunction]
+fn fuzz(target: &str, data: &[u8]) -> PyResult<()> {
+    let found = fairlane_fuzz_targets::find(target)
+        .ok_or_else(|| refused(format!("no target {target}: there are {}", fairlane_fuzz_targets::names())))?;
+    (found.run)(data);
+    Ok(())
+}
+
+#[pymodule]
+#[pyo3(name = "native")]
+fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Network>()?;
+    module.add_class::<Application>()?;
+    #[cfg(target_os = "linux")]
+    module.add_class::<host::HostEnd>()?;
+    module.add_function(wrap_pyfunction!(compile, module)?)?;
+    module.add_function(wrap_pyfunction!(packet_test, module)?)?;
+    #[cfg(feature = "fuzz")]
+    module.add_function(wrap_pyfunction!(fuzz, module)?)?;
+    module.add_class::<Log>()?;
+    wire::add(module)?;
+    control::add(module)?;
+    module.add("DROP_CAUSES", records::drop_causes())?;
+    module.add("PORT_COLUMNS", rows::header([]).trim_end())?;
+    module.add("QUEUE_COLUMNS", rows::QUEUE_HEADER.trim_end())?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    Ok(())
+}

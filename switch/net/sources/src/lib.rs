@@ -1,0 +1,53 @@
+//! Traffic sources: seeded iterators over what an application hands to its transport, and when.
+//!
+//! | file | source |
+//! |---|---|
+//! | `cbr.rs` | constant bit rate |
+//! | `on_off.rs` | bursts at a constant rate, exponential or Pareto |
+//! | `persistent.rs` | always more to send |
+//! | `mpeg4.rs` | MPEG-4: I, P and B frames from three TES models (`tes.rs`), parameters in `data/mpeg4.toml` |
+//! | `rng.rs`, `draws.rs` | one random stream per component, from the run's seed and the component's name; draws from it |
+//!
+//! Nothing here reads a clock. The same seed and name give the same items on every x86-64 machine: the generator and the
+//! logarithms come from crates at pinned versions, never from the platform's mathematics library.
+//!
+//! ```
+//! use fairlane_sources::{Emission, OnOff, OnOffParameters, Period, Stream};
+//! let parameters = OnOffParameters {
+//!     rate_bps: 1_000_000,
+//!     packet_bytes: 500,
+//!     on: Period::Exponential { mean_s: 0.5 },
+//!     off: Period::Exponential { mean_s: 0.5 },
+//! };
+//! let packets: Vec<Emission> =
+//!     OnOff::new(parameters, 0, Stream::new(1, "h1/voice")).unwrap().take_while(|e| e.at < 1_000_000_000).collect();
+//! assert!(packets.iter().all(|e| e.bytes == 500));
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod cbr;
+mod draws;
+mod error;
+mod mpeg4;
+mod on_off;
+mod persistent;
+pub mod rng;
+pub mod tes;
+
+pub use cbr::ConstantBitRate;
+pub use draws::{seed_of, Rng};
+pub use error::ParameterError;
+pub use fairlane_units::Nanos;
+pub use mpeg4::{Frame, FrameKind, FrameModel, Mpeg4, Mpeg4Parameters};
+pub use on_off::{OnOff, OnOffParameters, Period};
+pub use persistent::Persistent;
+pub use rng::Stream;
+
+/// Data handed to the transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Emission {
+    pub at: Nanos,
+    /// Bytes of payload; `u64::MAX` is data without end.
+    pub bytes: u64,
+}

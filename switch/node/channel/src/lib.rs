@@ -1,0 +1,504 @@
+//! One direction of a link: serialisation and queue where a host sends (a switch has its own), propagation, loss, jitter.
+//!
+//! The network in virtual time has a channel for each direction of each link. The real-time switch has one for each direction that loses
+//! or delays frames at random, and for what hosts send to it over a link that changes or follows a trace. The instant is an argument; the
+//! stream of random numbers is named after the link, so that the same seed gives both the same stream.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use fairlane_sources::Rng;
+use fairlane_tm::Link;
+pub use fairlane_tm::{Scheduler, Trace, TraceError};
+use fairlane_units::{transmission, Nanos};
+
+/// How a link loses frames. Probabilities are in 0..=1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LossModel {
+    /// Each frame alike.
+    Bernoulli { p: f64 },
+    /// Gilbert and Elliott's two states, entered frame by frame; the link begins in the good one.
+    Gilbert { good_to_bad: f64, bad_to_good: f64, loss_good: f64, loss_bad: f64 },
+}
+
+impl LossModel {
+    /// Its probabilities with their names.
+    pub fn probabilities(&self) -> Vec<(&'static str, f64)> {
+        match *self {
+            LossModel::Bernoulli { p } => vec![("p", p)],
+            LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                vec![("good_to_bad", good_to_bad), ("bad_to_good", bad_to_good), ("loss_good", loss_good), ("loss_bad", loss_bad)]
+            }
+        }
+    }
+}
+
+/// How much later than it could a frame arrives. A link never reorders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jitter {
+    /// Drawn uniformly from 0 to `most_ns`.
+    Uniform { most_ns: Nanos },
+    /// The absolute value of a Gaussian, at most [`JITTER_STDS`] standard deviations [RFC 8868 sec 4.5.3]; and a frame arrives no sooner after the one before than
+    /// that takes at the link's rate [RFC 8868 sec 4.5.2].
+    Gaussian { std_ns: Nanos },
+}
+
+/// N_STD: a Gaussian jitter ends at so many standard deviations [RFC 8868 sec 4.5.3].
+pub const JITTER_STDS: f64 = 3.0;
+
+impl Jitter {
+    /// No jitter, or the one that is not 0; Gaussian where both are.
+    pub fn of(uniform_ns: Nanos, std_ns: Nanos) -> Option<Jitter> {
+        let gaussian = (std_ns > 0).then_some(Jitter::Gaussian { std_ns });
+        gaussian.or((uniform_ns > 0).then_some(Jitter::Uniform { most_ns: uniform_ns }))
+    }
+
+    fn draw(self, rng: &mut Rng) -> Nanos {
+        match self {
+            Jitter::Uniform { most_ns } => rng.up_to(most_ns),
+            // |max(min(N(0, std^2), N_STD std), -N_STD std)|
+            Jitter::Gaussian { std_ns } => (rng.gaussian().clamp(-JITTER_STDS, JITTER_STDS).abs() * std_ns as f64) as Nanos,
+        }
+    }
+}
+
+/// What one direction of a link is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChannelConfig {
+    /// Bits per second, positive; `None` transmits in no time.
+    pub rate_bps: Option<u64>,
+    /// Propagation delay in nanoseconds.
+    pub delay_ns: Nanos,
+    /// Frames that wait at the sending end, the one in transmission not counted.
+    pub queue_packets: u32,
+    /// Frames lost on the way. They use link time.
+    pub loss: Option<LossModel>,
+    /// Each frame takes longer.
+    pub jitter: Option<Jitter>,
+    /// Bytes added to each frame on the link, or taken away (-14: the rate counts datagrams without Ethernet's header).
+    pub overhead_bytes: i32,
+    /// Of a switch's port with several queues: which sends next.
+    pub scheduler: Scheduler,
+}
+
+impl Default for ChannelConfig {
+    fn default() -> Self {
+        ChannelConfig {
+            rate_bps: None,
+            delay_ns: 0,
+            queue_packets: 1000,
+            loss: None,
+            jitter: None,
+            overhead_bytes: 0,
+            scheduler: Scheduler::Strict,
+        }
+    }
+}
+
+impl ChannelConfig {
+    /// Of a frame, as the rate counts them.
+    fn bits(&self, frame: &[u8]) -> u64 {
+        8 * (frame.len() as u64).saturating_add_signed(self.overhead_bytes.into())
+    }
+}
+
+/// What a channel has counted since the beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChannelStats {
+    /// Frames given to it.
+    pub offered_packets: u64,
+    /// Frames that arrived at the other end.
+    pub delivered_packets: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Frames that found the host's queue full.
+    pub dropped_tail: u64,
+    /// Frames lost on the way.
+    pub dropped_loss: u64,
+}
+
+#[derive(Debug)]
+struct OnTheWay {
+    /// When its transmission begins: until then it waits.
+    start: Nanos,
+    arrival: Nanos,
+    /// What jitter adds.
+    late: Nanos,
+    /// When the transmitter had sent the frame before it.
+    free: Nanos,
+    lost: bool,
+    frame: Vec<u8>,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Channel {
+    pub config: ChannelConfig,
+    pub stats: ChannelStats,
+    rng: Rng,
+    bad: bool,
+    /// The transmitter, where a host sends.
+    transmitter: Option<Link>,
+    frames: VecDeque<OnTheWay>,
+    /// How many at the front of `frames` have begun their transmission.
+    begun: usize,
+    /// The next frame arrives no sooner.
+    earliest: Nanos,
+}
+
+/// What became of a frame that a host sends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is the only one on its way, and arrives then.
+    First(Nanos),
+    /// It follows others.
+    Behind,
+    /// The queue is full.
+    Full(Vec<u8>),
+}
+
+impl Channel {
+    /// The direction of a link from node `from` to node `to` in a run of seed `seed`. from_host: it has a transmitter and a queue.
+    pub fn new(config: ChannelConfig, from_host: bool, seed: u64, from: &str, to: &str) -> Channel {
+        let transmitter = from_host.then(|| Link::new(config.rate_bps));
+        let rng = Rng::stream(seed, &format!("link {from}->{to}"));
+        Channel { config, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0, earliest: 0 }
+    }
+
+    /// A host sends a frame.
+    pub fn send(&mut self, now: Nanos, frame: Vec<u8>) -> Sent {
+        self.stats.offered_packets += 1;
+        while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
+            self.begun += 1;
+        }
+        let Some(transmitter) = &mut self.transmitter else { return Sent::Full(frame) };
+        let (free, start) = (transmitter.free_at(), transmitter.free_for(now));
+        if start > now && self.frames.len() - self.begun >= self.config.queue_packets as usize {
+            self.stats.dropped_tail += 1;
+            return Sent::Full(frame);
+        }
+        transmitter.begin(now);
+        let finish = transmitter.transmit(self.config.bits(&frame));
+        let lost = self.loses();
+        let late = self.late();
+        let arrival = self.arrival(finish.saturating_add(self.config.delay_ns).saturating_add(late), &frame);
+        self.frames.push_back(OnTheWay { start, arrival, late, free, lost, frame });
+        if self.frames.len() == 1 {
+            Sent::First(arrival)
+        } else {
+            Sent::Behind
+        }
+    }
+
+    /// Whether frames of a switch, which has serialised and delayed them itself, arrive at once.
+    pub fn is_plain(&self) -> bool {
+        self.config.loss.is_none() && self.config.jitter.is_none()
+    }
+
+    /// A frame comes out of a switch's port. `Ok`: it arrives now. `Err`: it was lost, or arrives later (see [`Channel::next`]).
+    pub fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
+        self.stats.offered_packets += 1;
+        if self.is_plain() && self.frames.is_empty() {
+            self.count_delivery(&frame);
+            return Ok(frame);
+        }
+        if self.loses() {
+            self.stats.dropped_loss += 1;
+            return Err(Some(frame));
+        }
+        let late = self.late();
+        let arrival = self.arrival(now.saturating_add(late), &frame);
+        if arrival == now && self.frames.is_empty() {
+            self.count_delivery(&frame);
+            return Ok(frame);
+        }
+        self.frames.push_back(OnTheWay { start: now, arrival, late, free: now, lost: false, frame });
+        Err(None)
+    }
+
+    /// When the next frame arrives.
+    pub fn next(&self) -> Option<Nanos> {
+        self.frames.front().map(|first| first.arrival)
+    }
+
+    /// Takes the frame that arrives now. `Err`: it was lost on the way.
+    pub fn arrive(&mut self) -> Option<Result<Vec<u8>, Vec<u8>>> {
+        let first = self.frames.pop_front()?;
+        self.begun = self.begun.saturating_sub(1);
+        if first.lost {
+            self.stats.dropped_loss += 1;
+            return Some(Err(first.frame));
+        }
+        self.count_delivery(&first.frame);
+        Some(Ok(first.frame))
+    }
+
+    /// A new rate holds from the next transmission: what is in transmission ends at the old one, what waits is planned anew.
+    pub fn set_rate(&mut self, now: Nanos, rate_bps: Option<u64>) {
+        self.config.rate_bps = rate_bps;
+        self.plan_anew(now, |link| link.set_rate(rate_bps));
+    }
+
+    /// From now on a host sends as a trace says that began at `origin`, until it gets another rate.
+    pub fn follow(&mut self, now: Nanos, trace: Arc<Trace>, origin: Nanos) {
+        self.plan_anew(now, |link| link.follow(now, trace, origin));
+    }
+
+    fn plan_anew(&mut self, now: Nanos, change: impl FnOnce(&mut Link)) {
+        let Some(transmitter) = &mut self.transmitter else { return };
+        while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
+            self.begun += 1;
+        }
+        let mut link = transmitter.clone();
+        if let Some(first) = self.frames.get(self.begun) {
+            // Back to the instant at which the first that waits met a free transmitter.
+            link = Link::new(None);
+            link.begin(first.free);
+            link.transmit(0);
+        }
+        change(&mut link);
+        let before = self.begun.checked_sub(1).and_then(|last| self.frames.get(last));
+        self.earliest = before.map_or(0, |last| last.arrival.saturating_add(apart(&self.config, &last.frame)));
+        for waiting in self.frames.iter_mut().skip(self.begun) {
+            (waiting.free, waiting.start) = (link.free_at(), link.free_for(now));
+            link.begin(now);
+            let finish = link.transmit(self.config.bits(&waiting.frame));
+            let arrival = finish.saturating_add(self.config.delay_ns).saturating_add(waiting.late);
+            waiting.arrival = arrival.max(self.earliest);
+            self.earliest = waiting.arrival.saturating_add(apart(&self.config, &waiting.frame));
+        }
+        *transmitter = link;
+    }
+
+    /// A new propagation delay for frames sent from now on.
+    pub fn set_delay(&mut self, delay_ns: Nanos) {
+        self.config.delay_ns = delay_ns;
+    }
+
+    /// Another way to lose frames, for those sent from now on; it begins in its good state.
+    pub fn set_loss(&mut self, loss: Option<LossModel>) {
+        self.config.loss = loss;
+        self.bad = false;
+    }
+
+    /// Another jitter, for frames sent from now on.
+    pub fn set_jitter(&mut self, jitter: Option<Jitter>) {
+        self.config.jitter = jitter;
+    }
+
+    /// Frames that wait or are on their way.
+    pub fn in_flight(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn count_delivery(&mut self, frame: &[u8]) {
+        self.stats.delivered_packets += 1;
+        self.stats.delivered_bytes += frame.len() as u64;
+    }
+
+    fn late(&mut self) -> Nanos {
+        self.config.jitter.map_or(0, |jitter| jitter.draw(&mut self.rng))
+    }
+
+    /// No frame overtakes the one before it.
+    fn arrival(&mut self, wanted: Nanos, frame: &[u8]) -> Nanos {
+        let arrival = wanted.max(self.earliest);
+        self.earliest = arrival.saturating_add(apart(&self.config, frame));
+        arrival
+    }
+
+    fn loses(&mut self) -> bool {
+        match self.config.loss {
+            None => false,
+            Some(LossModel::Bernoulli { p }) => self.rng.chance(p),
+            Some(LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }) => {
+                if self.rng.chance(if self.bad { bad_to_good } else { good_to_bad }) {
+                    self.bad = !self.bad;
+                }
+                self.rng.chance(if self.bad { loss_bad } else { loss_good })
+            }
+        }
+    }
+}
+
+/// serial(n): what a frame takes at the link's rate, where Gaussian jitter keeps frames so far apart [RFC 8868 sec 4.5.2].
+fn apart(config: &ChannelConfig, frame: &[u8]) -> Nanos {
+    match (config.jitter, config.rate_bps) {
+        (Some(Jitter::Gaussian { .. }), Some(rate_bps)) => transmission(config.bits(frame).into(), rate_bps),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(config: ChannelConfig) -> Channel {
+        Channel::new(config, true, 1, "a", "b")
+    }
+
+    fn arrivals(channel: &mut Channel) -> Vec<Nanos> {
+        let mut times = Vec::new();
+        while let Some(time) = channel.next() {
+            times.push(time);
+            channel.arrive();
+        }
+        times
+    }
+
+    #[test]
+    fn frames_follow_each_other_and_the_queue_is_finite() {
+        // 1000 bytes at 8 Mb/s take 1 ms.
+        let config = ChannelConfig { rate_bps: Some(8_000_000), delay_ns: 5, queue_packets: 2, ..ChannelConfig::default() };
+        let mut channel = channel(config);
+        assert_eq!(channel.send(0, vec![0; 1000]), Sent::First(1_000_005));
+        assert_eq!(channel.send(0, vec![0; 1000]), Sent::Behind);
+        assert_eq!(channel.send(0, vec![0; 1000]), Sent::Behind);
+        assert!(matches!(channel.send(0, vec![0; 1000]), Sent::Full(_)));
+        // The second has begun, so one place is free.
+        assert_eq!(channel.send(1_000_000, vec![0; 1000]), Sent::Behind);
+        assert_eq!(arrivals(&mut channel), [1_000_005, 2_000_005, 3_000_005, 4_000_005]);
+        assert_eq!(channel.stats.dropped_tail, 1);
+    }
+
+    #[test]
+    fn a_new_rate_holds_for_what_waits() {
+        let mut channel = channel(ChannelConfig { rate_bps: Some(8_000_000), ..ChannelConfig::default() });
+        for _ in 0..3 {
+            channel.send(0, vec![0; 1000]);
+        }
+        channel.set_rate(500_000, Some(16_000_000));
+        channel.send(500_000, vec![0; 1000]);
+        assert_eq!(arrivals(&mut channel), [1_000_000, 1_500_000, 2_000_000, 2_500_000]);
+    }
+
+    #[test]
+    fn a_host_follows_a_trace_and_leaves_it() {
+        let mut channel = channel(ChannelConfig { rate_bps: Some(8_000_000), delay_ns: 7, queue_packets: 3, ..ChannelConfig::default() });
+        for _ in 0..3 {
+            channel.send(0, vec![0; 1500]);
+        }
+        // The first is in transmission until 1.5 ms; the others wait for 2 ms and 4 ms.
+        let trace = Trace::opportunities(vec![1_000_000, 3_000_000, 5_000_000], 1500).expect("a trace");
+        channel.follow(1_000_000, Arc::new(trace), 1_000_000);
+        assert_eq!(channel.send(1_100_000, vec![0; 1500]), Sent::Behind);
+        // A full queue: three wait.
+        assert_eq!(channel.send(1_200_000, vec![0; 1500]), Sent::Full(vec![0; 1500]));
+        // Back to a rate, with one that still waits.
+        channel.set_rate(4_500_000, Some(12_000_000));
+        assert_eq!(arrivals(&mut channel), [1_500_007, 2_000_007, 4_000_007, 5_500_007]);
+    }
+
+    #[test]
+    fn waiting_frames_keep_their_jitter_when_the_rate_changes() {
+        let config = ChannelConfig { rate_bps: Some(8_000), jitter: Jitter::of(900_000_000, 0), ..ChannelConfig::default() };
+        let drawn = |rate_bps| {
+            let mut channel = channel(config.clone());
+            for _ in 0..4 {
+                channel.send(0, vec![0; 1000]);
+            }
+            channel.set_rate(0, rate_bps);
+            arrivals(&mut channel).iter().enumerate().map(|(n, at)| at - (n as u64 + 1) * 1_000_000_000).collect::<Vec<_>>()
+        };
+        let late = drawn(Some(8_000));
+        assert!(late.iter().all(|late| *late < 900_000_000) && late.iter().any(|late| *late > 100_000_000), "{late:?}");
+    }
+
+    #[test]
+    fn jitter_never_reorders_and_loss_has_its_rate() {
+        let config = ChannelConfig {
+            rate_bps: Some(1_000_000_000),
+            jitter: Jitter::of(100_000, 0),
+            loss: Some(LossModel::Bernoulli { p: 0.2 }),
+            queue_packets: 100_000,
+            ..ChannelConfig::default()
+        };
+        let mut channel = channel(config);
+        for _ in 0..10_000 {
+            channel.send(0, vec![0; 100]);
+        }
+        let times = arrivals(&mut channel);
+        assert!(times.is_sorted());
+        let lost = channel.stats.dropped_loss;
+        assert!((1_850..2_150).contains(&lost), "{lost}");
+        assert_eq!(channel.stats.delivered_packets + lost, 10_000);
+    }
+
+    /// How late frames are that a switch sends each second, so that none is held back by the one before.
+    fn late(std_ns: Nanos, count: u64) -> Vec<f64> {
+        let config = ChannelConfig { rate_bps: Some(8_000_000), jitter: Jitter::of(0, std_ns), ..ChannelConfig::default() };
+        let mut channel = Channel::new(config, false, 1, "a", "b");
+        let mut drawn = Vec::new();
+        for n in 0..count {
+            let now = n * 1_000_000_000;
+            if channel.pass(now, vec![0; 1000]).is_ok() {
+                drawn.push(0.0);
+            } else if let Some(at) = channel.next() {
+                channel.arrive();
+                drawn.push((at - now) as f64);
+            }
+        }
+        drawn
+    }
+
+    #[test]
+    fn gaussian_jitter_has_the_recommended_distribution() {
+        // [RFC 8868 sec 4.5.3]: |max(min(N(0, 5 ms^2), 15 ms), -15 ms)|. By hand, in units of std: the mean is
+        // sqrt(2 / pi) (1 - exp(-4.5)) + 3 x 0.0027 = 0.7970, the mean square 1 - sqrt(2 / pi) 3 exp(-4.5) - 0.0027 + 9 x 0.0027 = 0.9950; 0.27 % are at the bound.
+        let drawn = late(5_000_000, 200_000);
+        assert_eq!(drawn.len(), 200_000);
+        let mean = |pick: &dyn Fn(f64) -> f64| drawn.iter().map(|late| pick(late / 5e6)).sum::<f64>() / drawn.len() as f64;
+        assert!((mean(&|late| late) - 0.7970).abs() < 0.005);
+        assert!((mean(&|late| late * late) - 0.9950).abs() < 0.01);
+        assert!((mean(&|late| f64::from(late < 1.0)) - 0.6827).abs() < 0.005);
+        assert!((mean(&|late| f64::from(late >= 2.9999)) - 0.0027).abs() < 0.0006);
+        assert!(drawn.iter().all(|late| (0.0..=15e6).contains(late)));
+    }
+
+    #[test]
+    fn gaussian_jitter_keeps_frames_apart_as_the_rfcs_recursion_does() {
+        // j(n) = max(s(n) + z(n), j(n-1) + serial(n-1)) [RFC 8868 sec 4.5.2], with z(n) of the same stream drawn by hand.
+        for (seed, rate_bps, gap_ns) in
+            [(1, 1_000_000, 8_000_000), (2, 8_000_000, 1_000_000), (3, 100_000_000, 300_000), (4, 64_000, 150_000_000)]
+        {
+            let config = ChannelConfig { rate_bps: Some(rate_bps), jitter: Jitter::of(0, 5_000_000), ..ChannelConfig::default() };
+            let mut channel = Channel::new(config, false, seed, "a", "b");
+            let mut rng = Rng::stream(seed, "link a->b");
+            let (mut expected, mut found) = (Vec::new(), Vec::new());
+            for n in 0..2_000u64 {
+                let (now, bytes) = (n * gap_ns, 100 + 97 * n % 900);
+                while channel.next().is_some_and(|at| at <= now) {
+                    found.extend(channel.next());
+                    channel.arrive();
+                }
+                assert!(channel.pass(now, vec![0; bytes as usize]).is_err(), "a frame that is not late at all");
+                let late = (rng.gaussian().clamp(-3.0, 3.0).abs() * 5e6) as u64;
+                let after = expected.last().map_or(0, |(at, bits)| at + bits * 1_000_000_000 / rate_bps);
+                expected.push(((now + late).max(after), 8 * bytes));
+            }
+            found.extend(arrivals(&mut channel));
+            assert!(found.is_sorted());
+            assert_eq!(found, expected.iter().map(|(at, _)| *at).collect::<Vec<_>>(), "{rate_bps} bit/s");
+        }
+    }
+
+    #[test]
+    fn gilbert_losses_come_in_bursts() {
+        let loss = LossModel::Gilbert { good_to_bad: 0.01, bad_to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
+        let mut channel = channel(ChannelConfig { loss: Some(loss), queue_packets: 100_000, ..ChannelConfig::default() });
+        let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
+        for _ in 0..100_000 {
+            channel.send(0, vec![0; 60]);
+            let now = matches!(channel.arrive(), Some(Err(_)));
+            lost += u32::from(now);
+            bursts += u32::from(now && !before);
+            before = now;
+        }
+        // Stationary share of the bad state 0.01 / 0.26, mean burst 1 / 0.25.
+        assert!((3_300..4_400).contains(&lost), "{lost}");
+        let mean = f64::from(lost) / f64::from(bursts);
+        assert!((3.6..4.4).contains(&mean), "{mean}");
+    }
+}
