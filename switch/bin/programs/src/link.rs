@@ -4,12 +4,9 @@
 //! switch's; a frame takes no time here but the delay. The kernel's time of arrival counts, so a late wake-up delays no frame that
 //! is not due yet.
 
-#![allow(unsafe_code)]
-
 mod delay_line;
 
 use std::io::Write as _;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -21,6 +18,7 @@ use fairlane_realtime::signals::Termination;
 use fairlane_realtime::socket::{Interface, Received, Receiver, Sender};
 use fairlane_units::text::parse_delay;
 use fairlane_units::Nanos;
+use rustix::event::{PollFd, PollFlags};
 
 /// Carries frames between pairs of interfaces, each later by a link's propagation delay.
 #[derive(Debug, Parser)]
@@ -81,7 +79,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), String> {
-    let mut termination = Termination::take_over().map_err(|error| error.to_string())?;
+    let termination = Termination::take_over().map_err(|error| error.to_string())?;
     let mut interfaces = Vec::new();
     let mut directions = Vec::new();
     for link in &arguments.links {
@@ -95,9 +93,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         }
     }
     clock::sharpen_timers();
-    let urgent = !arguments.ordinary && run_before_others();
+    let urgent = !arguments.ordinary && clock::run_before_others();
     say(format_args!("ready {} links{}", arguments.links.len(), if urgent { ", before ordinary processes" } else { "" }));
-    carry(&mut termination, &interfaces, &mut directions).map_err(|error| format!("waiting for frames: {error}"))?;
+    carry(&termination, &interfaces, &mut directions).map_err(|error| format!("waiting for frames: {error}"))?;
     match &arguments.report {
         Some(path) => write_report(path, &mut interfaces, &directions).map_err(|error| format!("--report {}: {error}", path.display())),
         None => Ok(()),
@@ -105,11 +103,9 @@ fn run(arguments: &Arguments) -> Result<(), String> {
 }
 
 /// Carries frames until SIGINT or SIGTERM.
-fn carry(termination: &mut Termination, interfaces: &[Interface], directions: &mut [Direction]) -> std::io::Result<()> {
-    let mut polled: Vec<libc::pollfd> = std::iter::once(termination.as_raw_fd())
-        .chain(interfaces.iter().map(AsRawFd::as_raw_fd))
-        .map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 })
-        .collect();
+fn carry(termination: &Termination, interfaces: &[Interface], directions: &mut [Direction]) -> std::io::Result<()> {
+    let mut polled = vec![PollFd::new(termination, PollFlags::IN)];
+    polled.extend(interfaces.iter().map(|interface| PollFd::new(interface, PollFlags::IN)));
     let (mut receiver, mut sender, mut spare) = (Receiver::new(), Sender::new(), Vec::new());
     let mut batch: Vec<Nanos> = Vec::new();
     loop {
@@ -123,13 +119,13 @@ fn carry(termination: &mut Termination, interfaces: &[Interface], directions: &m
             send(direction, &mut sender, &mut batch, interfaces, &mut spare);
         }
         let next = directions.iter().filter_map(|direction| direction.line.next()).min();
-        wait(&mut polled, next)?;
-        if polled[0].revents != 0 {
+        clock::wait(&mut polled, next)?;
+        if !polled[0].revents().is_empty() {
             return Ok(());
         }
         for direction in directions.iter_mut() {
             // An interface that is down says so once and is silent until it is up again.
-            if polled[direction.from + 1].revents != 0 && receiver.receive(&interfaces[direction.from]).is_ok() {
+            if !polled[direction.from + 1].revents().is_empty() && receiver.receive(&interfaces[direction.from]).is_ok() {
                 for Received { arrival, bytes, .. } in receiver.frames() {
                     let buffer = spare.pop().unwrap_or_default();
                     spare.extend(direction.line.push(arrival, bytes, buffer));
@@ -148,32 +144,6 @@ fn send(direction: &mut Direction, sender: &mut Sender, batch: &mut Vec<Nanos>, 
     for due in batch.drain(..) {
         direction.lateness.add(now.saturating_sub(due));
     }
-}
-
-/// Sleeps until a descriptor is readable or an instant has come.
-fn wait(polled: &mut [libc::pollfd], until: Option<Nanos>) -> std::io::Result<()> {
-    let timeout = until.map(|until| until.saturating_sub(clock::now()));
-    let timeout = timeout
-        .map(|nanos| libc::timespec { tv_sec: (nanos / 1_000_000_000) as libc::time_t, tv_nsec: (nanos % 1_000_000_000) as libc::c_long });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array and the time live through the call.
-    let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null()) };
-    if ready < 0 {
-        let error = std::io::Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-        polled.iter_mut().for_each(|one| one.revents = 0);
-    }
-    Ok(())
-}
-
-/// Asks the kernel to run this thread as soon as a frame or an instant has come, whatever else there is to run (the lowest of the
-/// real-time priorities, sched(7)). False when it refuses.
-fn run_before_others() -> bool {
-    let priority = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the parameter lives through the call.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) == 0 }
 }
 
 /// One object for each direction, in a list.

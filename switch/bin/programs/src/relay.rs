@@ -3,14 +3,13 @@
 //! It receives, waits and sends with the code of `fairlane-switch`; benchmarks set the switch beside it to see what the
 //! pipeline costs.
 
-#![allow(unsafe_code)]
-
-use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
+use fairlane_realtime::clock;
 use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::Termination;
 use fairlane_realtime::socket::{Interface, Receiver, Sender};
+use rustix::event::{PollFd, PollFlags};
 
 pub fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
@@ -34,16 +33,15 @@ fn relay(a: &str, b: &str) -> Result<(), String> {
     let (mut receiver, mut sender) = (Receiver::new(), Sender::new());
     let mut spare: Vec<Vec<u8>> = Vec::new();
     say(format_args!("ready relay {a} {b}"));
-    let fds = [termination.as_raw_fd(), interfaces[0].as_raw_fd(), interfaces[1].as_raw_fd()];
-    let mut polled = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    let [first, second] = interfaces.each_ref().map(|interface| PollFd::new(interface, PollFlags::IN));
+    let mut polled = [PollFd::new(&termination, PollFlags::IN), first, second];
     loop {
-        // SAFETY: the array lives through the call.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
-        if polled[0].revents != 0 {
+        clock::wait(&mut polled, None).map_err(|error| error.to_string())?;
+        if !polled[0].revents().is_empty() {
             return Ok(());
         }
         for from in 0..2 {
-            if polled[from + 1].revents == 0 {
+            if polled[from + 1].revents().is_empty() {
                 continue;
             }
             if let Err(error) = receiver.receive(&interfaces[from]) {

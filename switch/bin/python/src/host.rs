@@ -1,6 +1,7 @@
 //! One end of a flow over UDP sockets, for a host of a real network.
 
 use std::net::Ipv4Addr;
+use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::sources::Stream;
@@ -52,6 +53,7 @@ impl Place {
         let Place { local, peer, given: specs::Place { port, wake_fd: wake, film_fd: film, epoch_ns, marks_ns, arrivals, .. }, .. } = self;
         let driver = match arrivals {
             None => {
+                let (wake, film) = (wake.map(kept).transpose()?, film.map(kept).transpose()?);
                 let sockets = Sockets::open(Addresses { role, local, peer, port, wake, film }).map_err(unopened)?;
                 Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, epoch_ns, marks_ns)))
             }
@@ -63,6 +65,16 @@ impl Place {
         };
         Ok(HostEnd { driver })
     }
+}
+
+/// A descriptor that Python keeps open as long as the end lives. Raises ValueError.
+#[allow(unsafe_code)]
+fn kept(fd: i32) -> PyResult<BorrowedFd<'static>> {
+    if fd < 0 {
+        return Err(refused(format!("{fd} is no file descriptor")));
+    }
+    // SAFETY: it is not -1, and whoever makes the end keeps it open (`Place`); were it closed, the end's calls would fail.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 fn unopened(error: SocketError) -> PyErr {

@@ -1,13 +1,15 @@
 //! The loop of one end: do what is due, wait for the next instant or a datagram, hand over what came.
 
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{End, Incoming, Io, Nanos, Network};
+use fairlane_sockets::Batch;
 
 /// Datagrams that are taken in at once.
-pub(crate) const MOST_ARRIVALS: usize = 32;
+const MOST_ARRIVALS: usize = 32;
 /// The largest datagram.
 const MOST_BYTES: usize = 65_536;
 /// Times that an end acts before the loop looks at what arrived: what is due for ever must not stop the reading.
@@ -29,7 +31,7 @@ pub trait Wire: Network {
     fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool;
 }
 
-/// What is known of a datagram in a buffer, as of [`Incoming`].
+/// What is known of a datagram in a slot, as of [`Incoming`].
 #[derive(Debug, Clone, Copy)]
 pub struct Taken {
     pub bytes: usize,
@@ -40,39 +42,42 @@ pub struct Taken {
 
 /// Datagrams that came.
 pub struct Arrivals {
-    buffers: Vec<u8>,
-    /// Of each buffer in use; `None`: it is not the end's.
+    batch: Batch,
+    /// Of each slot in use; `None`: it is not the end's.
     taken: Vec<Option<Taken>>,
 }
 
 impl Default for Arrivals {
     fn default() -> Self {
-        Arrivals { buffers: vec![0; MOST_ARRIVALS * MOST_BYTES], taken: Vec::with_capacity(MOST_ARRIVALS) }
+        Arrivals { batch: Batch::new(MOST_ARRIVALS, MOST_BYTES, 0), taken: Vec::with_capacity(MOST_ARRIVALS) }
     }
 }
 
 impl Arrivals {
-    /// Buffers that are free, in the order of [`Arrivals::take`].
-    pub fn free(&mut self) -> impl Iterator<Item = &mut [u8]> {
-        self.buffers.chunks_exact_mut(MOST_BYTES).skip(self.taken.len())
+    /// Takes in what has come to a socket, as far as there is room. told: what is known of a datagram, from the batch and its slot.
+    pub(crate) fn receive(&mut self, socket: impl AsFd, told: impl Fn(&Batch, usize) -> Option<Taken>) {
+        let first = self.taken.len();
+        // An ICMP error of an earlier sending is reported once.
+        let received = self.batch.receive(socket, first).unwrap_or(0);
+        for slot in first..first + received {
+            self.taken.push(told(&self.batch, slot));
+            self.batch.release(slot);
+        }
     }
 
     /// Adds a datagram, where there is room.
-    pub fn push(&mut self, datagram: &Incoming) {
+    pub(crate) fn push(&mut self, datagram: &Incoming) {
         let Incoming { rtcp, group, ecn, payload } = *datagram;
-        let copied = self.free().next().and_then(|buffer| buffer.get_mut(..payload.len())).map(|buffer| buffer.copy_from_slice(payload));
-        self.take(copied.map(|()| Taken { bytes: payload.len(), rtcp, group, ecn }));
-    }
-
-    /// The next buffer holds a datagram; `None`: one that is not the end's.
-    pub fn take(&mut self, taken: Option<Taken>) {
-        self.taken.push(taken);
+        let slot = self.taken.len();
+        if slot < MOST_ARRIVALS && payload.len() <= MOST_BYTES {
+            self.batch.slot_mut(slot)[..payload.len()].copy_from_slice(payload);
+            self.taken.push(Some(Taken { bytes: payload.len(), rtcp, group, ecn }));
+        }
     }
 
     fn get(&self, index: usize) -> Option<Incoming<'_>> {
         let Taken { bytes, rtcp, group, ecn } = (*self.taken.get(index)?)?;
-        let start = index * MOST_BYTES;
-        Some(Incoming { rtcp, group, ecn, payload: self.buffers.get(start..start + bytes)? })
+        Some(Incoming { rtcp, group, ecn, payload: self.batch.slot(index).get(..bytes)? })
     }
 }
 

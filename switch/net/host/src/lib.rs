@@ -8,6 +8,8 @@
 //! `driver.rs` is the loop, over anything that carries datagrams and tells the time; `sockets.rs` is UDP on Linux,
 //! `trace.rs` a recording of it.
 
+#![forbid(unsafe_code)]
+
 mod driver;
 mod sockets;
 mod trace;

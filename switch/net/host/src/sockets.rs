@@ -1,18 +1,19 @@
 //! UDP sockets of one end: data on an even port, RTCP on the next [RFC 3550 sec 11], and those of IPv4 groups.
 
-#![allow(unsafe_code)]
-
 use std::io::{self, ErrorKind};
-use std::mem::{size_of, zeroed};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::os::fd::{AsRawFd, RawFd};
-use std::ptr::null_mut;
+use std::num::NonZeroU64;
+use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::{Kind, Nanos, Network, Outgoing};
+use fairlane_sockets::{set_option, Batch};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::net::{recv, send, RecvFlags, SendFlags};
+use rustix::time::{clock_gettime, ClockId, Timespec};
 use socket2::{Domain, MsgHdr, Protocol, Socket, Type};
 
-use crate::driver::{Arrivals, Taken, Wire, MOST_ARRIVALS};
+use crate::driver::{Arrivals, Taken, Wire};
 
 /// IPv4 router alert, value 0 [RFC 2113 sec 2.1].
 const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
@@ -55,9 +56,9 @@ pub struct Addresses {
     /// Even; RTCP uses the next.
     pub port: u16,
     /// A file that interrupts the waiting when it can be read.
-    pub wake: Option<RawFd>,
+    pub wake: Option<BorrowedFd<'static>>,
     /// A socket, SOCK_SEQPACKET, to the program beside the end that encodes or shows a film.
-    pub film: Option<RawFd>,
+    pub film: Option<BorrowedFd<'static>>,
 }
 
 struct Open {
@@ -97,13 +98,9 @@ impl Sockets {
                 let set = socket.set_multicast_if_v4(&local).and_then(|()| socket.set_multicast_ttl_v4(MULTICAST_TTL));
                 set.or_else(|error| failed(format!("cannot send to groups from {local}"), &error, "check --local"))?;
             }
-            if !rtcp {
-                option(&socket, libc::IPPROTO_IP, libc::IP_RECVTOS, &1i32.to_ne_bytes())
-                    .or_else(|error| failed("cannot ask for the type of service".into(), &error, "Linux is needed"))?;
-            }
             if rtcp && matches!(role, Role::Sender | Role::LayeredSender) {
-                let set = option(&socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
-                    .and_then(|()| option(&socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes()));
+                let set = set_option(&socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
+                    .and_then(|()| set_option(&socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes()));
                 set.or_else(|error| failed("cannot set the router alert option or UDP checksum 0".into(), &error, "Linux is needed"))?;
             }
             open.push(Open { socket, rtcp, group: None });
@@ -111,8 +108,8 @@ impl Sockets {
         if role == Role::LayeredReceiver {
             use_igmpv2();
         }
-        // SAFETY: the option takes one number. Without it the kernel may wake the thread 50 us late.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+        // Without it the kernel may wake the thread 50 us late.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         Ok(Sockets { addresses, open, refused: 0, film_over: false, ecn: 0 })
     }
 
@@ -172,8 +169,7 @@ impl Network for Sockets {
     /// A program that does not keep up misses the message.
     fn hand(&mut self, message: &[u8]) {
         if let Some(film) = self.addresses.film {
-            // SAFETY: the kernel reads `message` within its length.
-            unsafe { libc::send(film, message.as_ptr().cast(), message.len(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+            let _ = send(film, message, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         }
     }
 }
@@ -185,73 +181,42 @@ impl Wire for Sockets {
 
     fn message(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let film = self.addresses.film.filter(|_| !self.film_over)?;
-        // SAFETY: the kernel writes into `buffer` within its length.
-        let length = unsafe { libc::recv(film, buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+        let (length, _) = recv(film, buffer, RecvFlags::DONTWAIT).ok()?;
         // 0: the program has ended.
         self.film_over = length == 0;
-        usize::try_from(length).ok().filter(|&length| length > 0)
+        (length > 0).then_some(length)
     }
 
     fn wait(&mut self, until: Nanos, arrivals: &mut Arrivals) -> bool {
-        let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut polled: Vec<libc::pollfd> = self.open.iter().map(|open| poll(open.socket.as_raw_fd())).collect();
-        polled.extend(self.addresses.film.filter(|_| !self.film_over).map(poll));
+        let beside = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut polled: Vec<PollFd<'_>> = self.open.iter().map(|open| PollFd::new(&open.socket, PollFlags::IN)).collect();
+        polled.extend(self.addresses.film.filter(|_| !self.film_over).map(beside));
         let others = polled.len();
-        polled.extend(self.addresses.wake.map(poll));
+        polled.extend(self.addresses.wake.map(beside));
         let left = until.saturating_sub(monotonic());
-        let timeout = libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
-        // SAFETY: both pointers are of values that outlive the call.
-        let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as _, &timeout, std::ptr::null()) };
-        if ready < 0 {
+        let timeout = Timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ };
+        if poll(&mut polled, Some(&timeout)).is_err() {
             return false;
         }
-        for (open, _) in self.open.iter().zip(&polled).filter(|(_, polled)| polled.revents != 0) {
-            receive(open, self.addresses.peer, arrivals);
+        for (open, _) in self.open.iter().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty()) {
+            arrivals.receive(&open.socket, |batch, slot| taken(open, self.addresses.peer, batch, slot));
         }
-        polled.len() == others || polled.last().is_none_or(|wake| wake.revents == 0)
+        polled.len() == others || polled.last().is_none_or(|wake| wake.revents().is_empty())
     }
 }
 
-/// Takes in what has come to a socket. What others than the peer send to a group is not this flow's.
-fn receive(open: &Open, peer: Ipv4Addr, arrivals: &mut Arrivals) {
-    // SAFETY: zeros are a value of the type.
-    let mut from: [libc::sockaddr_in; MOST_ARRIVALS] = unsafe { zeroed() };
-    // SAFETY: zeros are a value of the type.
-    let mut parts: [libc::iovec; MOST_ARRIVALS] = unsafe { zeroed() };
-    // SAFETY: zeros are a value of the type.
-    let mut headers: [libc::mmsghdr; MOST_ARRIVALS] = unsafe { zeroed() };
-    let mut control = [Control::default(); MOST_ARRIVALS];
-    let mut room = 0;
-    for (place, buffer) in arrivals.free().enumerate() {
-        parts[place] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        let header = &mut headers[place].msg_hdr;
-        (header.msg_iov, header.msg_iovlen) = (&raw mut parts[place], 1);
-        (header.msg_name, header.msg_namelen) = ((&raw mut from[place]).cast(), size_of::<libc::sockaddr_in>() as _);
-        (header.msg_control, header.msg_controllen) = ((&raw mut control[place]).cast(), size_of::<Control>() as _);
-        room += 1;
-    }
-    // SAFETY: the headers point to what outlives the call: addresses, control messages, and free buffers within their lengths.
-    let count = unsafe { libc::recvmmsg(open.socket.as_raw_fd(), headers.as_mut_ptr(), room, 0, null_mut()) };
-    // Below 0: an ICMP error of an earlier sending, reported once.
-    for (header, from) in headers.iter().zip(&from).take(count.max(0) as usize) {
-        let foreign = open.group.is_some() && u32::from_be(from.sin_addr.s_addr) != u32::from(peer);
-        let taken = Taken { bytes: header.msg_len as usize, rtcp: open.rtcp, group: open.group, ecn: ecn(&header.msg_hdr) };
-        arrivals.take((!foreign).then_some(taken));
-    }
+/// A datagram that has come to a socket; `None`: from another than the peer to a group, which is not this flow's.
+fn taken(open: &Open, peer: Ipv4Addr, batch: &Batch, slot: usize) -> Option<Taken> {
+    // `struct sockaddr_in`: family, port, address.
+    let [_, _, _, _, a, b, c, d, ..] = *batch.address(slot);
+    let foreign = open.group.is_some() && Ipv4Addr::new(a, b, c, d) != peer;
+    (!foreign).then(|| Taken { bytes: batch.length(slot), rtcp: open.rtcp, group: open.group, ecn: ecn(batch, slot) })
 }
 
-/// Room for the control message of one datagram: its header, and a byte (ip(7), IP_RECVTOS).
-type Control = [u64; 4];
-
-/// The ECN field that came with a datagram.
-fn ecn(header: &libc::msghdr) -> u8 {
-    // SAFETY: the kernel has written whole control messages into the header's buffer, or none.
-    let message = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() };
-    let Some(message) = message.filter(|message| (message.cmsg_level, message.cmsg_type) == (libc::IPPROTO_IP, libc::IP_TOS)) else {
-        return 0;
-    };
-    // SAFETY: a message of this type has a byte.
-    unsafe { *libc::CMSG_DATA(message) & 3 }
+/// The ECN field that came with a datagram: its type of service is a message of one byte (ip(7), IP_RECVTOS).
+fn ecn(batch: &Batch, slot: usize) -> u8 {
+    let tos = batch.messages(slot).find(|message| (message.level, message.kind) == (libc::IPPROTO_IP, libc::IP_TOS));
+    tos.and_then(|tos| tos.data.first().copied()).unwrap_or(0) & 3
 }
 
 fn bound(address: Ipv4Addr, port: u16, shared: bool) -> Result<Socket, SocketError> {
@@ -280,16 +245,6 @@ fn connect(socket: &Socket, local: Ipv4Addr, peer: Ipv4Addr, port: u16) -> Resul
         .or_else(|error| failed(format!("cannot reach {peer}:{port} from {local}"), &error, "check --peer, and the routes (ip route)"))
 }
 
-fn option(socket: &Socket, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads `value` within its length.
-    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), value.len() as _) };
-    if set < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
 /// One datagram without the IPv4 options that the socket's others carry: a control message without data takes their place (ip(7)).
 fn send_without_options(socket: &Socket, payload: &[u8], to: SocketAddrV4) -> io::Result<usize> {
     let length = size_of::<libc::cmsghdr>();
@@ -311,8 +266,6 @@ fn use_igmpv2() {
 
 /// Nanoseconds of CLOCK_MONOTONIC: the same for all processes of a machine.
 pub fn monotonic() -> Nanos {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock exists on every Linux, and `now` is ours.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as Nanos * 1_000_000_000 + now.tv_nsec as Nanos
 }

@@ -1,14 +1,11 @@
 //! The loop of the switch.
 
-#![allow(unsafe_code)]
-
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::Duration;
 
 use fairlane_device::{Device, Event, Nanos, PortConfig, PortId};
 use fairlane_thrift::PortInfo;
+use rustix::event::{PollFd, PollFlags};
 use tracing::{error, info, warn};
 
 use crate::cli::{LogLevel, LogTarget, Options};
@@ -70,7 +67,8 @@ pub struct Engine {
     next_gaps: Nanos,
     next_recovery: Option<Nanos>,
     next_capture_flush: Option<Nanos>,
-    polled: Vec<libc::pollfd>,
+    /// Of what was waited for: termination, jobs, the ports, and the reload.
+    ready: Vec<bool>,
     incomplete_reported: bool,
     /// The latest instant given to the device.
     served: Nanos,
@@ -121,7 +119,7 @@ impl Engine {
             next_gaps: 0,
             next_recovery: None,
             next_capture_flush,
-            polled: Vec::new(),
+            ready: Vec::new(),
             incomplete_reported: false,
             served: 0,
             wire,
@@ -264,29 +262,28 @@ impl Engine {
 
     /// Sleeps until `deadline`, a frame, a job or a signal, and serves frames and jobs. True when the switch is to end.
     fn wait(&mut self, deadline: Option<Nanos>) -> Result<bool, EngineError> {
-        let readable = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        self.polled.clear();
-        self.polled.push(readable(self.termination.as_raw_fd()));
-        self.polled.push(readable(self.jobs.as_raw_fd()));
-        // A negative descriptor is passed over.
-        self.polled.push(readable(self.reload.as_ref().map_or(-1, AsRawFd::as_raw_fd)));
-        self.polled.extend(self.wire.ports.iter().map(|port| readable(port.interface.as_raw_fd())));
-        let timeout = deadline.map(|deadline| Duration::from_nanos(deadline.saturating_sub(clock::now())));
-        if poll(&mut self.polled, timeout)? == 0 {
+        let mut polled = Vec::with_capacity(self.wire.ports.len() + 3);
+        polled.extend([PollFd::new(&self.termination, PollFlags::IN), PollFd::new(&self.jobs, PollFlags::IN)]);
+        polled.extend(self.wire.ports.iter().map(|port| PollFd::new(&port.interface, PollFlags::IN)));
+        polled.extend(self.reload.iter().map(|reload| PollFd::new(reload, PollFlags::IN)));
+        if clock::wait(&mut polled, deadline)? == 0 {
             return Ok(false);
         }
-        if self.polled[0].revents != 0 {
+        self.ready.clear();
+        self.ready.extend(polled.iter().map(|polled| !polled.revents().is_empty()));
+        if self.ready[0] {
             return Ok(true);
         }
-        for at in 0..self.wire.ports.len() {
-            if self.polled[at + 3].revents != 0 {
+        let ports = self.wire.ports.len();
+        for at in 0..ports {
+            if self.ready[at + 2] {
                 self.receive(at);
             }
         }
-        if self.polled[2].revents != 0 {
+        if self.ready.get(ports + 2) == Some(&true) {
             self.reread();
         }
-        if self.polled[1].revents != 0 {
+        if self.ready[1] {
             self.jobs.run(&mut self.device, clock::now);
             while let Some(request) = self.jobs.port_request() {
                 self.serve_ports(request);
@@ -408,20 +405,4 @@ fn make_port(
     };
     device.set_port(number, config).map_err(|error| EngineError::Port(number, error))?;
     Ok(PortIo::new(number, interface, captures))
-}
-
-fn poll(polled: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<usize> {
-    let spec = timeout
-        .map(|timeout| libc::timespec { tv_sec: timeout.as_secs() as libc::time_t, tv_nsec: timeout.subsec_nanos() as libc::c_long });
-    let spec = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array and the time live through the call.
-    let ready = unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, spec, std::ptr::null()) };
-    if ready >= 0 {
-        return Ok(ready as usize);
-    }
-    let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::Interrupted {
-        return Ok(0);
-    }
-    Err(error)
 }

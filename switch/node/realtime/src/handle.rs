@@ -1,9 +1,7 @@
 //! How other threads reach the device while the switch runs.
 
-#![allow(unsafe_code)]
-
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{mpsc, Arc};
@@ -11,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use fairlane_device::{Closed, Device, DeviceAccess, Job, Nanos, PortId};
 use fairlane_thrift::{PortInfo, Ports};
+use rustix::event::{eventfd, EventfdFlags};
 
 /// How long jobs run between two looks at the interfaces, so that a flood of requests does not starve packets; the last may take longer.
 const TURN: Duration = Duration::from_micros(500);
@@ -38,16 +37,13 @@ struct Wake {
 impl Wake {
     fn raise(&self) {
         if !self.pending.swap(true, Ordering::AcqRel) {
-            let one = 1u64;
-            // SAFETY: an eventfd takes eight bytes. It can fail only when its counter is about to overflow: raised already.
-            unsafe { libc::write(self.event.as_raw_fd(), (&raw const one).cast(), 8) };
+            // It can fail only when its counter is about to overflow: raised already.
+            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
         }
     }
 
     fn lower(&self) {
-        let mut count = 0u64;
-        // SAFETY: an eventfd gives eight bytes; it is non-blocking.
-        unsafe { libc::read(self.event.as_raw_fd(), (&raw mut count).cast(), 8) };
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
         // Acquires what submitters did before they found the flag raised: their jobs are seen by the turn that follows.
         self.pending.swap(false, Ordering::AcqRel);
     }
@@ -58,14 +54,7 @@ impl Wake {
 /// # Errors
 /// Those of eventfd(2).
 pub fn pair() -> io::Result<(DeviceHandle, JobQueue)> {
-    // SAFETY: plain system call; the descriptor is owned at once.
-    let event = unsafe {
-        let fd = libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
+    let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
     let wake = Arc::new(Wake { event, pending: AtomicBool::new(false) });
     let (sender, receiver) = mpsc::channel();
     let (asks, asked) = mpsc::channel();
@@ -131,9 +120,9 @@ impl JobQueue {
     }
 }
 
-impl AsRawFd for JobQueue {
-    fn as_raw_fd(&self) -> RawFd {
-        self.wake.event.as_raw_fd()
+impl AsFd for JobQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.event.as_fd()
     }
 }
 

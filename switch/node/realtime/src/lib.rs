@@ -4,6 +4,8 @@
 //! P4Runtime server, send it closures through a [`handle::DeviceHandle`]. Frames are received and sent in batches over raw packet
 //! sockets ([`socket`]); the thread sleeps until a frame, a job, a signal, or the device's next event.
 
+#![forbid(unsafe_code)]
+
 pub mod checksum;
 pub mod cli;
 pub mod cli_server;
