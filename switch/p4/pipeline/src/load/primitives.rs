@@ -110,6 +110,13 @@ impl<'j> Primitive<'_, '_, 'j> {
         }
     }
 
+    fn same_size(&self, a: usize, b: usize) -> Result<()> {
+        if a != b {
+            return Err(self.call.err("the two stacks have different sizes"));
+        }
+        Ok(())
+    }
+
     fn same_type(&self, a: usize, b: usize) -> Result<()> {
         if a != b {
             return Err(self.call.err("the two sides are of different types"));
@@ -119,266 +126,296 @@ impl<'j> Primitive<'_, '_, 'j> {
 
     fn compile(&mut self) -> Result<()> {
         let op_node = self.call.get("op")?;
-        let op = op_node.str()?;
-        match op {
-            "assign" | "modify_field" => {
-                let a = self.args(2)?;
-                let (dst, e) = (self.scope().lvalue(&a[0])?, self.scope().data(&a[1])?);
-                self.codegen.assign(&dst, &e);
-            }
-            "add" | "subtract" | "bit_xor" | "bit_or" | "bit_and" | "shift_left" | "shift_right" => {
-                let a = self.args(3)?;
-                let s = self.scope();
-                let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
-                let b = match op {
-                    "add" => BinOp::Add,
-                    "subtract" => BinOp::Sub,
-                    "bit_xor" => BinOp::Xor,
-                    "bit_or" => BinOp::Or,
-                    "bit_and" => BinOp::And,
-                    "shift_left" => BinOp::Shl,
-                    _ => BinOp::Shr,
-                };
-                self.codegen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
-            }
-            "add_to_field" | "subtract_from_field" => {
-                let a = self.args(2)?;
-                let s = self.scope();
-                let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[0])?, s.data(&a[1])?);
-                let b = if op == "add_to_field" { BinOp::Add } else { BinOp::Sub };
-                self.codegen.assign(&dst, &Expr::Bin(b, Box::new(x), Box::new(y)));
-            }
-            "assign_VL" => {
-                let a = self.args(2)?;
-                let h = Heavy::AssignVarbit { dst: self.varbit(&a[0])?, src: self.varbit(&a[1])? };
-                self.codegen.push_heavy(h);
-            }
-            "assign_header" | "copy_header" => {
-                let a = self.args(2)?;
-                let s = self.scope();
-                let (dst, src) = (s.header(&a[0])?, s.header(&a[1])?);
-                self.same_type(s.header_type(&dst), s.header_type(&src))?;
-                self.codegen.push_heavy(Heavy::AssignHeader(dst, src));
-            }
-            "assign_union" => {
-                let a = self.args(2)?;
-                let s = self.scope();
-                let (dst, src) = (s.union(&a[0])?, s.union(&a[1])?);
-                self.same_type(s.union_type(&dst), s.union_type(&src))?;
-                self.codegen.push_heavy(Heavy::AssignUnion(dst, src));
-            }
-            "assign_header_stack" => {
-                let a = self.args(2)?;
-                let (dst, src) = (self.stack(&a[0])?, self.stack(&a[1])?);
-                let stacks = &self.objects.names.layout.stacks;
-                let (d, s) = (&stacks[dst as usize], &stacks[src as usize]);
-                self.same_type(d.ty, s.ty)?;
-                if d.headers.len() != s.headers.len() {
-                    return Err(self.call.err("the two stacks have different sizes"));
-                }
-                self.codegen.push_heavy(Heavy::AssignStack(dst, src));
-            }
-            "assign_union_stack" => {
-                let a = self.args(2)?;
-                let names = self.objects.names;
-                let dst = names.union_stack(&a[0].get("value")?)?;
-                let src = names.union_stack(&a[1].get("value")?)?;
-                let stacks = &names.layout.union_stacks;
-                let (d, s) = (&stacks[dst as usize], &stacks[src as usize]);
-                self.same_type(d.ty, s.ty)?;
-                if d.unions.len() != s.unions.len() {
-                    return Err(self.call.err("the two stacks have different sizes"));
-                }
-                self.codegen.push_heavy(Heavy::AssignUnionStack(dst, src));
-            }
-            "push" | "pop" => {
-                let a = self.args(2)?;
-                let n = self.scope().data(&a[1])?;
-                let union = a[0].get("type")?.str()? == "header_union_stack";
-                let h = if union {
-                    let s = self.objects.names.union_stack(&a[0].get("value")?)?;
-                    if op == "push" {
-                        Heavy::PushUnion(s, n)
-                    } else {
-                        Heavy::PopUnion(s, n)
-                    }
-                } else {
-                    let s = self.stack(&a[0])?;
-                    if op == "push" {
-                        Heavy::Push(s, n)
-                    } else {
-                        Heavy::Pop(s, n)
-                    }
-                };
-                self.codegen.push_heavy(h);
-            }
-            "add_header" | "add_header_fast" | "remove_header" => {
-                let a = self.args(1)?;
-                let header = self.scope().header(&a[0])?;
-                match (op, header) {
-                    ("add_header", HeaderRef::Fixed(h)) => self.codegen.code.push(Op::AddHeader(h)),
-                    ("add_header_fast", HeaderRef::Fixed(h)) => self.codegen.code.push(Op::SetValid(h)),
-                    (_, HeaderRef::Fixed(h)) => self.codegen.code.push(Op::RemoveHeader(h)),
-                    ("remove_header", h) => self.codegen.push_heavy(Heavy::RemoveHeader(h)),
-                    (_, h) => self.codegen.push_heavy(Heavy::AddHeader(h)),
-                }
-            }
-            "register_read" => self.register_read()?,
-            "register_write" => {
-                let a = self.args(3)?;
-                let reg = self.named(&a[0], "register_array", self.objects.registers, "register array")?;
-                let (idx, e) = (self.scope().data(&a[1])?, self.scope().data(&a[2])?);
-                let small = self.codegen.register_widths[reg as usize] <= 64;
-                match self.codegen.unsigned(&idx) {
-                    Some(slot) if small => {
-                        // The register's own width is cut when it is stored.
-                        let src = self.codegen.low(&e);
-                        self.codegen.code.push(Op::RegSet { reg, idx: slot, src });
-                    }
-                    _ => self.codegen.push_heavy(Heavy::RegisterWrite(reg, idx, e)),
-                }
-            }
-            "count" => {
-                let a = self.args(2)?;
-                let counter = self.named(&a[0], "counter_array", self.objects.counters, "counter array")?;
-                let idx = self.scope().data(&a[1])?;
-                match self.codegen.unsigned(&idx) {
-                    Some(idx) => self.codegen.code.push(Op::Count { counter, idx }),
-                    None => self.codegen.push_heavy(Heavy::Count(counter, idx)),
-                }
-            }
-            "execute_meter" => {
-                let a = self.args(3)?;
-                let meter = self.named(&a[0], "meter_array", self.objects.meters, "meter array")?;
-                let (idx, dst) = (self.scope().data(&a[1])?, self.scope().lvalue(&a[2])?);
-                match (&dst, self.codegen.unsigned(&idx)) {
-                    (LValue::Field(f), Some(idx)) if f.width <= 64 && !f.saturating => {
-                        let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
-                        self.codegen.code.push(Op::Meter { meter, idx, dst: f.slot, mask });
-                    }
-                    _ => self.codegen.push_heavy(Heavy::ExecuteMeter(meter, idx, dst)),
-                }
-            }
-            "modify_field_rng_uniform" => {
-                let a = self.args(3)?;
-                let s = self.scope();
-                let (dst, lo, hi) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
-                match dst {
-                    LValue::Field(f) if f.width <= 64 && !f.saturating => {
-                        let (lo, hi) = (self.codegen.low(&lo), self.codegen.low(&hi));
-                        let (dst, mask) = (f.slot, ones(f.width));
-                        self.codegen.code.push(Op::Random { dst, lo, hi, mask });
-                    }
-                    _ => self.codegen.push_heavy(Heavy::Random(dst, lo, hi)),
-                }
-            }
-            "modify_field_with_hash_based_offset" => {
-                let a = self.args(4)?;
-                let s = self.scope();
-                let calc = self.named(&a[2], "calculation", self.objects.calculations, "calculation")?;
-                let (dst, base, size) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[3])?);
-                match dst {
-                    LValue::Field(f) if f.width <= 64 && !f.saturating => {
-                        let (base, size) = (self.codegen.low(&base), self.codegen.low(&size));
-                        self.codegen.hash(&f, base, calc, size);
-                    }
-                    _ => self.codegen.push_heavy(Heavy::Hash { dst, base, calc, size }),
-                }
-            }
-            "generate_digest" if self.objects.psa => self.pack()?,
-            "generate_digest" => {
-                let a = self.args(2)?;
-                match self.scope().data(&a[1])? {
-                    Expr::Const(c) if u16::try_from(&c).is_ok() => {
-                        let list = u16::try_from(&c).unwrap_or(0);
-                        self.codegen.code.push(Op::Digest(list.into()));
-                    }
-                    list => self.codegen.push_heavy(Heavy::Digest(list)),
-                }
-            }
-            "clone_ingress_pkt_to_egress" | "clone_egress_pkt_to_egress" => {
-                let a = self.args(2)?;
-                let (session, list) = (self.scope().data(&a[0])?, self.scope().data(&a[1])?);
-                self.codegen.push_heavy(if op == "clone_ingress_pkt_to_egress" {
-                    Heavy::CloneIngress(session, list)
-                } else {
-                    Heavy::CloneEgress(session, list)
-                });
-            }
-            "resubmit" | "recirculate" => {
-                let a = self.args(1)?;
-                let list = self.scope().data(&a[0])?;
-                self.codegen.push_heavy(if op == "resubmit" { Heavy::Resubmit(list) } else { Heavy::Recirculate(list) });
-            }
-            "truncate" => {
-                let a = self.args(1)?;
-                let length = self.scope().data(&a[0])?;
-                self.codegen.push_heavy(Heavy::Truncate(length));
-            }
+        match op_node.str()? {
+            "assign" | "modify_field" => self.assign(),
+            "add" => self.binary(BinOp::Add),
+            "subtract" => self.binary(BinOp::Sub),
+            "bit_xor" => self.binary(BinOp::Xor),
+            "bit_or" => self.binary(BinOp::Or),
+            "bit_and" => self.binary(BinOp::And),
+            "shift_left" => self.binary(BinOp::Shl),
+            "shift_right" => self.binary(BinOp::Shr),
+            "add_to_field" => self.change(BinOp::Add),
+            "subtract_from_field" => self.change(BinOp::Sub),
+            "assign_VL" => self.assign_varbit(),
+            "assign_header" | "copy_header" => self.assign_header(),
+            "assign_union" => self.assign_union(),
+            "assign_header_stack" => self.assign_stack(),
+            "assign_union_stack" => self.assign_union_stack(),
+            "push" => self.shift_stack(Heavy::Push, Heavy::PushUnion),
+            "pop" => self.shift_stack(Heavy::Pop, Heavy::PopUnion),
+            "add_header" => self.header(Op::AddHeader, Heavy::AddHeader),
+            "add_header_fast" => self.header(Op::SetValid, Heavy::AddHeader),
+            "remove_header" => self.header(Op::RemoveHeader, Heavy::RemoveHeader),
+            "register_read" => self.register_read(),
+            "register_write" => self.register_write(),
+            "count" => self.count(),
+            "execute_meter" => self.execute_meter(),
+            "modify_field_rng_uniform" => self.random(),
+            "modify_field_with_hash_based_offset" => self.hash_based_offset(),
+            "generate_digest" if self.objects.psa => self.pack(),
+            "generate_digest" => self.digest(),
+            "clone_ingress_pkt_to_egress" => self.clone_packet(Heavy::CloneIngress),
+            "clone_egress_pkt_to_egress" => self.clone_packet(Heavy::CloneEgress),
+            "resubmit" => self.with_value(Heavy::Resubmit),
+            "recirculate" => self.with_value(Heavy::Recirculate),
+            "truncate" => self.with_value(Heavy::Truncate),
             "drop" => {
                 self.args(0)?;
-                self.codegen.code.push(Op::MarkToDrop);
+                self.plain(Op::MarkToDrop)
             }
-            "mark_to_drop" => {
-                let a = self.call.list("parameters")?;
-                if a.len() > 1 {
-                    return Err(self.call.err("'mark_to_drop' takes the standard metadata and nothing else"));
-                }
-                if let Some(header) = a.first() {
-                    self.scope().header(header)?;
-                }
-                self.codegen.code.push(Op::MarkToDrop);
-            }
-            "exit" => self.codegen.code.push(Op::Exit),
-            "no_op" => {}
-            "_jump" => {
-                let a = self.args(1)?;
-                let target = self.jump_target(&a[0])?;
-                self.jumps.push((self.codegen.code.len(), target, a[0].clone()));
-                self.codegen.code.push(Op::Jump(0));
-            }
-            "_jump_if_zero" => {
-                let a = self.args(2)?;
-                let cond = self.scope().data(&a[0])?;
-                let target = self.jump_target(&a[1])?;
-                let slot = self.codegen.condition(&Expr::ToBool(Box::new(cond)));
-                self.jumps.push((self.codegen.code.len(), target, a[1].clone()));
-                self.codegen.code.push(Op::JumpIfZero(slot, 0));
-            }
-            "log_msg" => {
-                let a = self.args(2)?;
-                let format = a[0].get("value")?.str()?.to_string();
-                let mut values = Vec::new();
-                let list = a[1].get("value")?;
-                // p4c writes an empty list as an empty object.
-                let none = list.v.as_object().is_some_and(|o| o.is_empty());
-                for v in if none { Vec::new() } else { list.items()? } {
-                    values.push(self.scope().data(&v)?);
-                }
-                self.codegen.push_heavy(Heavy::LogMsg(format, values));
-            }
-            "assert" | "assume" => {
-                let a = self.args(1)?;
-                let cond = self.scope().data(&a[0])?;
-                let place = match self.call.opt("source_info") {
-                    Some(info) => format!(
-                        "{op} failed: {} at {}:{}",
-                        info.opt("source_fragment").and_then(|n| n.v.as_str()).unwrap_or(op),
-                        info.opt("filename").and_then(|n| n.v.as_str()).unwrap_or("?"),
-                        info.opt("line").and_then(|n| n.v.as_u64()).unwrap_or(0),
-                    ),
-                    None => format!("{op} failed"),
-                };
-                self.codegen.push_heavy(Heavy::Assert(cond, place));
-            }
+            "mark_to_drop" => self.mark_to_drop(),
+            "exit" => self.plain(Op::Exit),
+            "no_op" => Ok(()),
+            "_jump" => self.jump(),
+            "_jump_if_zero" => self.jump_if_zero(),
+            "log_msg" => self.log_msg(),
+            op @ ("assert" | "assume") => self.assert(op),
+            other if self.psa_primitive(other)? => Ok(()),
             other => {
-                if !self.psa_primitive(other)? {
-                    let hint = "externs other than those of v1model and PSA are not supported";
-                    return Err(op_node.err(format!("there is no primitive '{other}'")).hint(hint));
-                }
+                let hint = "externs other than those of v1model and PSA are not supported";
+                Err(op_node.err(format!("there is no primitive '{other}'")).hint(hint))
             }
         }
+    }
+
+    fn plain(&mut self, op: Op) -> Result<()> {
+        self.codegen.code.push(op);
         Ok(())
+    }
+
+    fn heavy(&mut self, heavy: Heavy) -> Result<()> {
+        self.codegen.push_heavy(heavy);
+        Ok(())
+    }
+
+    /// With one parameter, a value.
+    fn with_value(&mut self, heavy: fn(Expr) -> Heavy) -> Result<()> {
+        let a = self.args(1)?;
+        let value = self.scope().data(&a[0])?;
+        self.heavy(heavy(value))
+    }
+
+    fn assign(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let (dst, e) = (self.scope().lvalue(&a[0])?, self.scope().data(&a[1])?);
+        self.codegen.assign(&dst, &e);
+        Ok(())
+    }
+
+    fn binary(&mut self, op: BinOp) -> Result<()> {
+        let a = self.args(3)?;
+        let s = self.scope();
+        let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
+        self.codegen.assign(&dst, &Expr::Bin(op, Box::new(x), Box::new(y)));
+        Ok(())
+    }
+
+    /// Of a field by itself and another value.
+    fn change(&mut self, op: BinOp) -> Result<()> {
+        let a = self.args(2)?;
+        let s = self.scope();
+        let (dst, x, y) = (s.lvalue(&a[0])?, s.data(&a[0])?, s.data(&a[1])?);
+        self.codegen.assign(&dst, &Expr::Bin(op, Box::new(x), Box::new(y)));
+        Ok(())
+    }
+
+    fn assign_varbit(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let (dst, src) = (self.varbit(&a[0])?, self.varbit(&a[1])?);
+        self.heavy(Heavy::AssignVarbit { dst, src })
+    }
+
+    fn assign_header(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let s = self.scope();
+        let (dst, src) = (s.header(&a[0])?, s.header(&a[1])?);
+        self.same_type(s.header_type(&dst), s.header_type(&src))?;
+        self.heavy(Heavy::AssignHeader(dst, src))
+    }
+
+    fn assign_union(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let s = self.scope();
+        let (dst, src) = (s.union(&a[0])?, s.union(&a[1])?);
+        self.same_type(s.union_type(&dst), s.union_type(&src))?;
+        self.heavy(Heavy::AssignUnion(dst, src))
+    }
+
+    fn assign_stack(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let (dst, src) = (self.stack(&a[0])?, self.stack(&a[1])?);
+        let stacks = &self.objects.names.layout.stacks;
+        let (d, s) = (&stacks[dst as usize], &stacks[src as usize]);
+        self.same_type(d.ty, s.ty)?;
+        self.same_size(d.headers.len(), s.headers.len())?;
+        self.heavy(Heavy::AssignStack(dst, src))
+    }
+
+    fn assign_union_stack(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let names = self.objects.names;
+        let (dst, src) = (names.union_stack(&a[0].get("value")?)?, names.union_stack(&a[1].get("value")?)?);
+        let stacks = &names.layout.union_stacks;
+        let (d, s) = (&stacks[dst as usize], &stacks[src as usize]);
+        self.same_type(d.ty, s.ty)?;
+        self.same_size(d.unions.len(), s.unions.len())?;
+        self.heavy(Heavy::AssignUnionStack(dst, src))
+    }
+
+    fn shift_stack(&mut self, headers: fn(u32, Expr) -> Heavy, unions: fn(u32, Expr) -> Heavy) -> Result<()> {
+        let a = self.args(2)?;
+        let n = self.scope().data(&a[1])?;
+        let heavy = if a[0].get("type")?.str()? == "header_union_stack" {
+            unions(self.objects.names.union_stack(&a[0].get("value")?)?, n)
+        } else {
+            headers(self.stack(&a[0])?, n)
+        };
+        self.heavy(heavy)
+    }
+
+    /// fixed: where the header is known; heavy: where it is an element of a stack that is found by its index.
+    fn header(&mut self, fixed: fn(u32) -> Op, heavy: fn(HeaderRef) -> Heavy) -> Result<()> {
+        let a = self.args(1)?;
+        match self.scope().header(&a[0])? {
+            HeaderRef::Fixed(h) => self.plain(fixed(h)),
+            h => self.heavy(heavy(h)),
+        }
+    }
+
+    fn register_write(&mut self) -> Result<()> {
+        let a = self.args(3)?;
+        let reg = self.named(&a[0], "register_array", self.objects.registers, "register array")?;
+        let (idx, e) = (self.scope().data(&a[1])?, self.scope().data(&a[2])?);
+        let small = self.codegen.register_widths[reg as usize] <= 64;
+        match self.codegen.unsigned(&idx) {
+            Some(slot) if small => {
+                // The register's own width is cut when it is stored.
+                let src = self.codegen.low(&e);
+                self.plain(Op::RegSet { reg, idx: slot, src })
+            }
+            _ => self.heavy(Heavy::RegisterWrite(reg, idx, e)),
+        }
+    }
+
+    fn count(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let counter = self.named(&a[0], "counter_array", self.objects.counters, "counter array")?;
+        let idx = self.scope().data(&a[1])?;
+        match self.codegen.unsigned(&idx) {
+            Some(idx) => self.plain(Op::Count { counter, idx }),
+            None => self.heavy(Heavy::Count(counter, idx)),
+        }
+    }
+
+    fn execute_meter(&mut self) -> Result<()> {
+        let a = self.args(3)?;
+        let meter = self.named(&a[0], "meter_array", self.objects.meters, "meter array")?;
+        let (idx, dst) = (self.scope().data(&a[1])?, self.scope().lvalue(&a[2])?);
+        match (&dst, self.codegen.unsigned(&idx)) {
+            (LValue::Field(f), Some(idx)) if f.width <= 64 && !f.saturating => {
+                let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
+                self.plain(Op::Meter { meter, idx, dst: f.slot, mask })
+            }
+            _ => self.heavy(Heavy::ExecuteMeter(meter, idx, dst)),
+        }
+    }
+
+    fn random(&mut self) -> Result<()> {
+        let a = self.args(3)?;
+        let s = self.scope();
+        let (dst, lo, hi) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
+        match dst {
+            LValue::Field(f) if f.width <= 64 && !f.saturating => {
+                let (lo, hi) = (self.codegen.low(&lo), self.codegen.low(&hi));
+                self.plain(Op::Random { dst: f.slot, lo, hi, mask: ones(f.width) })
+            }
+            _ => self.heavy(Heavy::Random(dst, lo, hi)),
+        }
+    }
+
+    fn hash_based_offset(&mut self) -> Result<()> {
+        let a = self.args(4)?;
+        let s = self.scope();
+        let calc = self.named(&a[2], "calculation", self.objects.calculations, "calculation")?;
+        let (dst, base, size) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[3])?);
+        match dst {
+            LValue::Field(f) if f.width <= 64 && !f.saturating => {
+                let (base, size) = (self.codegen.low(&base), self.codegen.low(&size));
+                self.codegen.hash(&f, base, calc, size);
+                Ok(())
+            }
+            _ => self.heavy(Heavy::Hash { dst, base, calc, size }),
+        }
+    }
+
+    fn digest(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let list = self.scope().data(&a[1])?;
+        let known = if let Expr::Const(c) = &list { u16::try_from(c).ok() } else { None };
+        match known {
+            Some(list) => self.plain(Op::Digest(list.into())),
+            None => self.heavy(Heavy::Digest(list)),
+        }
+    }
+
+    fn clone_packet(&mut self, heavy: fn(Expr, Expr) -> Heavy) -> Result<()> {
+        let a = self.args(2)?;
+        let (session, list) = (self.scope().data(&a[0])?, self.scope().data(&a[1])?);
+        self.heavy(heavy(session, list))
+    }
+
+    fn mark_to_drop(&mut self) -> Result<()> {
+        let a = self.call.list("parameters")?;
+        if a.len() > 1 {
+            return Err(self.call.err("'mark_to_drop' takes the standard metadata and nothing else"));
+        }
+        if let Some(header) = a.first() {
+            self.scope().header(header)?;
+        }
+        self.plain(Op::MarkToDrop)
+    }
+
+    fn jump(&mut self) -> Result<()> {
+        let a = self.args(1)?;
+        let target = self.jump_target(&a[0])?;
+        self.jumps.push((self.codegen.code.len(), target, a[0].clone()));
+        self.plain(Op::Jump(0))
+    }
+
+    fn jump_if_zero(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let cond = self.scope().data(&a[0])?;
+        let target = self.jump_target(&a[1])?;
+        let slot = self.codegen.condition(&Expr::ToBool(Box::new(cond)));
+        self.jumps.push((self.codegen.code.len(), target, a[1].clone()));
+        self.plain(Op::JumpIfZero(slot, 0))
+    }
+
+    fn log_msg(&mut self) -> Result<()> {
+        let a = self.args(2)?;
+        let format = a[0].get("value")?.str()?.to_string();
+        let list = a[1].get("value")?;
+        // p4c writes an empty list as an empty object.
+        let none = list.v.as_object().is_some_and(|o| o.is_empty());
+        let items = if none { Vec::new() } else { list.items()? };
+        let values = items.iter().map(|v| self.scope().data(v)).collect::<Result<_>>()?;
+        self.heavy(Heavy::LogMsg(format, values))
+    }
+
+    fn assert(&mut self, op: &str) -> Result<()> {
+        let a = self.args(1)?;
+        let cond = self.scope().data(&a[0])?;
+        let place = match self.call.opt("source_info") {
+            Some(info) => format!(
+                "{op} failed: {} at {}:{}",
+                info.opt("source_fragment").and_then(|n| n.v.as_str()).unwrap_or(op),
+                info.opt("filename").and_then(|n| n.v.as_str()).unwrap_or("?"),
+                info.opt("line").and_then(|n| n.v.as_u64()).unwrap_or(0),
+            ),
+            None => format!("{op} failed"),
+        };
+        self.heavy(Heavy::Assert(cond, place))
     }
 
     fn register_read(&mut self) -> Result<()> {

@@ -41,15 +41,22 @@ impl Emitter<'_, '_> {
             return inside(self, cell);
         }
         let size = self.number(size as u64);
-        let c = self.test(IntCC::UnsignedLessThan, i, size);
+        let below = self.test(IntCC::UnsignedLessThan, i, size);
+        self.either(below, other, |e| {
+            let i = e.b.ins().imul_imm(i, bytes);
+            let cell = e.b.ins().iadd(base, i);
+            inside(e, cell)
+        })
+    }
+
+    /// What `inside` yields where a condition holds; `other` elsewhere.
+    fn either(&mut self, condition: Value, other: Value, inside: impl FnOnce(&mut Self) -> Value) -> Value {
         let (yes, end) = (self.b.create_block(), self.b.create_block());
         let result = self.b.append_block_param(end, types::I64);
-        self.b.ins().brif(c, yes, &[], end, &[other.into()]);
+        self.b.ins().brif(condition, yes, &[], end, &[other.into()]);
         self.b.switch_to_block(yes);
         self.b.seal_block(yes);
-        let i = self.b.ins().imul_imm(i, bytes);
-        let cell = self.b.ins().iadd(base, i);
-        let v = inside(self, cell);
+        let v = inside(self);
         self.b.ins().jump(end, &[v.into()]);
         self.b.switch_to_block(end);
         self.b.seal_block(end);
@@ -209,17 +216,11 @@ impl Emitter<'_, '_> {
             Op::Random { dst, lo, hi, mask } => {
                 let (lo, hi, before) = (self.get(lo), self.get(hi), self.get(dst));
                 let some = self.test(UnsignedLessThanOrEqual, lo, hi);
-                let (yes, end) = (self.b.create_block(), self.b.create_block());
-                let result = self.b.append_block_param(end, types::I64);
-                self.b.ins().brif(some, yes, &[], end, &[before.into()]);
-                self.b.switch_to_block(yes);
-                self.b.seal_block(yes);
-                let v = self.call(Helper::Random, &[lo, hi]);
-                let v = self.mask(v, mask);
-                self.b.ins().jump(end, &[v.into()]);
-                self.b.switch_to_block(end);
-                self.b.seal_block(end);
-                self.define(dst, result);
+                let v = self.either(some, before, |e| {
+                    let v = e.call(Helper::Random, &[lo, hi]);
+                    e.mask(v, mask)
+                });
+                self.define(dst, v);
             }
             Op::Hash { dst, base, calc, size } => {
                 let (base, size) = (self.get(base), self.get(size));
