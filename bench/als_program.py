@@ -44,11 +44,11 @@ def with_entries(compiled: Path, target: Path) -> Path:
         prefix = {"match_type": "lpm", "key": _hex(0x0A000200 + (route << 8), 32), "prefix_length": 24}
         _add(tables["forward.ipv4_lpm"], actions, "send", prefix, {"port": OUT_PORT if route == 0 else route + 2, **macs})
     port = {"match_type": "exact", "key": _hex(OUT_PORT, 9)}
-    for table, _, action, arguments in port_entries(PORT):
+    for entry in port_entries(PORT):
         # Ingress and egress may have tables of one name.
-        whole = next((t for t in program_tables(program) if t["name"] == table), None)
+        whole = next((t for t in program_tables(program) if t["name"] == entry.table), None)
         if whole is not None:
-            _add(whole, actions, action.rsplit(".", 1)[-1], port, arguments)
+            _add(whole, actions, str(entry.action).rsplit(".", 1)[-1], port, entry.values)
     _add(tables["fair_rate.fair_rate"], actions, "set_fair_rate", port, {"rate_bps": 1_000_000, "utilisation_ppm": 500_000})
     if "protection.hold.limits_of_port" in tables:
         # As for the thresholds of RED: no connection is limited.

@@ -123,7 +123,7 @@ def measure(net: Network, counter: str, connections: int, intervals: int, frames
     interval_s = float(max(1, math.ceil(SPARE * connections / frames_per_s)))
     config = folder / "controller.json"
     config.write_text(controller_config.to_json(configuration(json_path, p4info, interval_s)))
-    slots = slots_of_each(P4Info.read(p4info).register_size("sketch_epoch"), len(SWITCH_PORTS)) if counter == "sketch" else 0
+    slots = slots_of_each(P4Info.read(p4info).registers["sketch_epoch"].size, len(SWITCH_PORTS)) if counter == "sketch" else 0
     stated = worst_error(connections, slots) if slots else 0
 
     switch_program = program("fairlane-switch")

@@ -31,7 +31,7 @@ from fairlane.experiments import loader
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Control, Experiment, FlowGroup, Settings
 from fairlane.fabrics import targets, virtual_fabric
-from fairlane.fabrics.virtual_control import VirtualController
+from fairlane.fabrics.virtual_control import VirtualControl
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver, Sender
 from fairlane.inputs import located_toml
@@ -284,7 +284,7 @@ class Counting:
         "on_stream",
     )
 
-    def __init__(self, half: Sender | Receiver | VirtualController) -> None:
+    def __init__(self, half: Sender | Receiver | VirtualControl) -> None:
         self.half = half
         self.interests = getattr(half, "interests", None)
         for name in self.HANDLERS:

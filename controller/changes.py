@@ -14,10 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from finsy.proto import p4r
-
-from fairlane.controller.config import Config, ConfigError
-from fairlane.controller.core import SwitchControl
+from fairlane.controller.config import ConfigError
 
 
 @dataclass(frozen=True)
@@ -29,10 +26,6 @@ class RateChange:
     port: int
     rate_bps: int
 
-    def entities(self, control: SwitchControl) -> tuple[list[p4r.Entity], p4r.Update.Type.ValueType]:
-        """What to write to the switch, and how."""
-        return control.change_rate(self.port, self.rate_bps), p4r.Update.MODIFY
-
 
 @dataclass(frozen=True)
 class AlsChange:
@@ -42,10 +35,6 @@ class AlsChange:
     switch: str
     als: bool
 
-    def entities(self, control: SwitchControl) -> tuple[list[p4r.Entity], p4r.Update.Type.ValueType]:
-        """What to write to the switch, and how."""
-        return control.change_als(self.als), p4r.Update.INSERT if self.als else p4r.Update.DELETE
-
 
 Change = RateChange | AlsChange
 
@@ -54,12 +43,7 @@ def to_json(changes: Sequence[Change]) -> str:
     return json.dumps([dataclasses.asdict(change) for change in changes], indent=1)
 
 
-def read(path: Path, config: Config) -> list[Change]:
-    """As `read_for`, for the switches of a configuration."""
-    return read_for(path, {switch.name: {port.number for port in switch.ports} for switch in config.switches})
-
-
-def read_for(path: Path, ports: Mapping[str, Collection[int]]) -> list[Change]:
+def read(path: Path, ports: Mapping[str, Collection[int]]) -> list[Change]:
     """By time; none when there is no such file yet. ports: by switch. ConfigError names the file and the entry at fault."""
     if not path.exists():
         return []

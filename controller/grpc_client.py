@@ -16,7 +16,6 @@ from finsy.proto import rpc_code as code_pb2
 from finsy.proto import rpc_status as status_pb2
 
 from fairlane.controller.config import Tls
-from fairlane.controller.core import write_request
 
 # Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
 _OPTIONS = [
@@ -96,10 +95,6 @@ class GrpcSwitch:
         self._outgoing.put(None)
         self._channel.close()
 
-    def abandon(self, reason: str) -> None:
-        """Say that this session is of no use any more."""
-        self._on_closed(reason)
-
     def send(self, message: p4runtime_pb2.StreamMessageRequest) -> None:
         self._outgoing.put(message)
 
@@ -128,16 +123,6 @@ class GrpcSwitch:
         except grpc.RpcError as error:
             raise self._error(f"refuses the pipeline {bmv2_json}", error) from error
 
-    def insert(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
-        """Insert; an existing entry is modified instead, so that a controller can take over a running switch."""
-        wanted = list(entities)
-        existing = [e for e, code in self._write(wanted, p4runtime_pb2.Update.INSERT).items() if code == code_pb2.ALREADY_EXISTS]
-        if existing:
-            self.modify(wanted[i] for i in existing)
-
-    def modify(self, entities: Iterable[p4runtime_pb2.Entity]) -> None:
-        self._write(list(entities), p4runtime_pb2.Update.MODIFY)
-
     def write(self, wanted: Iterable[p4runtime_pb2.Update]) -> None:
         """Updates in their order; an insert of an existing entry becomes a modify, a delete of a missing one counts as done."""
         given = list(wanted)
@@ -150,13 +135,9 @@ class GrpcSwitch:
                 again.append(p4runtime_pb2.Update(type=p4runtime_pb2.Update.INSERT, entity=given[i].entity))
         self._send(again, set())
 
-    def apply(self, update: p4runtime_pb2.Update) -> None:
-        """One update, unchanged; SwitchError when it is refused for any reason."""
-        self._send([update], set())
-
-    def _write(self, entities: list[p4runtime_pb2.Entity], kind: p4runtime_pb2.Update.Type.ValueType) -> dict[int, int]:
-        """Codes of the updates that failed only because the entry exists, by position; other failures raise."""
-        return self._send(write_request(entities, kind).updates, {code_pb2.ALREADY_EXISTS})
+    def apply(self, wanted: Iterable[p4runtime_pb2.Update]) -> None:
+        """Updates in their order, unchanged; SwitchError when one is refused for any reason."""
+        self._send(list(wanted), set())
 
     def _send(self, wanted: Sequence[p4runtime_pb2.Update], tolerated: set[int]) -> dict[int, int]:
         """Codes of the updates that failed in a tolerated way, by position; other failures raise."""
@@ -205,9 +186,11 @@ class GrpcSwitch:
             self._on_closed(reason)
 
     def _error(self, what: str, error: grpc.RpcError) -> SwitchError:
-        details = _update_messages(error) or error.details()
+        refused = _update_messages(error)
         gone = error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
-        return SwitchError(f"{self.name} {what}: {error.code().name}: {details}", "" if gone else error.details() or error.code().name)
+        # BMv2 says why of each update alone.
+        reason = error.details() or refused.removeprefix("update 0: ") or error.code().name
+        return SwitchError(f"{self.name} {what}: {error.code().name}: {refused or error.details()}", "" if gone else reason)
 
 
 def credentials(tls: Tls) -> grpc.ChannelCredentials:

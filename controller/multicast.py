@@ -17,30 +17,29 @@ A port that leads to a multicast router (`Port.multicast_router`) is in every A,
 The controller writes the difference to the switch's present entries, additions before removals. The keys of `multicast_from` contain
 A: a controller that connects to a running switch reads them back and knows the members without queries to hosts.
 
-Pure: time is an argument; the caller sends the messages.
+Pure: time is an argument; calls of `fairlane.controller.plane` carry out what follows.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
-
-from finsy.proto import p4r as p4runtime_pb2
 
 from fairlane.controller import igmp
 from fairlane.controller.config import Config, Switch, mac
 from fairlane.controller.igmp import IgmpError, Kind, Reason
-from fairlane.controller.p4info import P4Info, canonical
-
-Update = p4runtime_pb2.Update
-Entity = p4runtime_pb2.Entity
+from fairlane.controller.plane import calls
+from fairlane.controller.plane.base import PacketIn
+from fairlane.controller.plane.calls import Batch
+from fairlane.controller.plane.names import Entry, Key, Names, Value
 
 TABLE = "AlsIngress.forward.multicast"
 TABLE_FROM = "AlsIngress.forward.multicast_from"
 REPLICATE = "AlsIngress.forward.replicate"
 DROP = "AlsIngress.forward.drop"
+_GROUP, _PORT = "hdr.ipv4.dst_address", "standard_metadata.ingress_port"
 PACKET_IN, PACKET_OUT = "packet_in", "packet_out"
 MAX_GROUP_ID = 65534  # mcast_grp of v1model has 16 bits
 FLOOD_ID = 65535
@@ -57,15 +56,6 @@ class Membership:
     group: str
     event: str
     host: str = ""
-
-
-@dataclass
-class Changes:
-    """What follows from an event. updates: for each switch, in order. packets: messages for a switch's stream."""
-
-    updates: dict[str, list[Update]] = field(default_factory=dict)
-    packets: list[tuple[str, p4runtime_pb2.StreamMessageRequest]] = field(default_factory=list)
-    memberships: list[Membership] = field(default_factory=list)
 
 
 class Tree:
@@ -136,18 +126,21 @@ class _Installed:
 
 
 class MulticastControl:
-    """The members of each group, and the entries of the switches for them.
+    """The members of each group, and the entries of the switches for them. Events return the changes of memberships.
 
     A membership belongs to a port: each host has its own link, so a leave needs no query for remaining members ([RFC 2236 sec 3]
     sends one), and takes effect at once. Without queries (`Igmp.query_interval_s` 0) a membership lasts until its leave; with them it
     lasts for the group membership interval (section 8.4) since the last report.
     """
 
-    def __init__(self, config: Config, p4info: P4Info) -> None:
+    def __init__(self, config: Config, names: Names, on: Mapping[str, calls.Switch]) -> None:
+        """on: where changes go, by switch."""
         self.errors: Counter[Reason] = Counter()
         """Packets that changed nothing, by reason."""
         self._igmp = config.igmp
-        self._p4info = p4info
+        self._names = names
+        self._on = on
+        self._batches: dict[str, Batch] = {}
         self._switches = {s.name: s for s in config.switches}
         self._tree = Tree(config.switches)
         self._expiry: dict[str, dict[tuple[int, int], float]] = {name: {} for name in self._switches}
@@ -155,7 +148,7 @@ class MulticastControl:
         self._installed: dict[str, _Installed | None] = dict.fromkeys(self._switches)
         self._heard: set[str] = set()
         self._live: dict[str, dict[int, frozenset[int]]] = {name: {} for name in self._switches}
-        self._table_sizes = {name: p4info.table_size(name) for name in (TABLE, TABLE_FROM)}
+        self._table_sizes = {name: names.table(name).size for name in (TABLE, TABLE_FROM)}
         self._router_ports = {s.name: frozenset(p.number for p in s.ports if p.multicast_router) for s in config.switches}
         for name, ports in self._router_ports.items():
             if not ports <= set(self._tree.toward[name].values()):
@@ -164,13 +157,13 @@ class MulticastControl:
         self._queries_sent = 0
 
     def ask_names(self) -> None:
-        """Every name of the program that joins and leaves need. MissingName."""
-        self._p4info.packet_field(PACKET_IN, "ingress_port")
-        self._p4info.packet_field(PACKET_OUT, "egress_port")
-        self.read_entities()
+        """Every name of the program that joins and leaves need. NotInProgram."""
+        self._names.check_packet_field(PACKET_IN, "ingress_port")
+        self._names.check_packet_field(PACKET_OUT, "egress_port")
         for port in (None, 1):
             for number in (0, 1):
-                self._entry(0, port, number)
+                table, keys = _keys(0, port)
+                self._names.entry(table, keys, *_action(number))
 
     def group_ports(self, switch: str) -> Mapping[int, frozenset[int]]:
         """Ports of each multicast group of a switch, by id; the mapping follows all changes."""
@@ -182,30 +175,32 @@ class MulticastControl:
 
     # -------------------------------------------------------------------------------------------------------- events
 
-    def on_packet_in(self, now_s: float, switch: str, packet: p4runtime_pb2.PacketIn) -> Changes:
+    def on_packet_in(self, now_s: float, switch: str, packet: PacketIn) -> list[Membership]:
         """An IGMP message, or anything else that came to the CPU port. Nothing that a host can send raises."""
         try:
-            port = self._input_port(packet)
+            if "ingress_port" not in packet.fields:
+                raise IgmpError(Reason.NO_METADATA)
+            port = packet.fields["ingress_port"]
             message = igmp.parse(packet.payload)
             self._check(switch, port, message)
             if igmp.is_link_local(message.group):
-                return Changes()
+                return []
             return self._change(now_s, switch, port, message)
         except IgmpError as error:
             self.errors[error.reason] += 1
-            return Changes()
+            return []
 
-    def on_tick(self, now_s: float) -> Changes:
+    def on_tick(self, now_s: float) -> list[Membership]:
         """To be called each second or so: memberships that have run out, queries that are due."""
-        changes = Changes()
+        changes: list[Membership] = []
         expired: set[int] = set()
         for name, held in self._expiry.items():
             for (port, group), end_s in sorted(held.items()):
                 if end_s <= now_s:
                     del held[port, group]
                     expired.add(group)
-                    changes.memberships.append(_membership(now_s, name, port, group, "expire"))
-        self._update(expired, changes)
+                    changes.append(_membership(now_s, name, port, group, "expire"))
+        self._update(expired)
         if self._igmp.query_interval_s and now_s >= self._next_query_s:
             self._queries_sent += 1
             # The first ones come sooner [RFC 2236 sec 8.6].
@@ -213,32 +208,27 @@ class MulticastControl:
             self._next_query_s = now_s + self._igmp.query_interval_s / (4 if startup else 1)
             for name in self._switches:
                 if self._installed[name] is not None:
-                    changes.packets += [(name, query) for query in self._queries(name)]
+                    self._query(name)
         return changes
 
-    def read_entities(self) -> list[Entity]:
-        """What to read from a switch whose pipeline was kept; the answer goes to `on_connected`."""
-        return [Entity(table_entry=p4runtime_pb2.TableEntry(table_id=self._p4info.table_id(name))) for name in (TABLE, TABLE_FROM)]
-
-    def on_connected(self, now_s: float, switch: str, found: Iterable[Entity] | None) -> Changes:
-        """A switch can be written to. found: its answer to `read_entities`; None: its pipeline is fresh and holds no entries."""
-        changes = Changes()
+    def on_connected(self, now_s: float, switch: str, found: Iterable[Entry] | None) -> list[Membership]:
+        """A switch can be written to. found: its entries of `TABLE` and `TABLE_FROM`; None: its pipeline is fresh and holds no entries."""
+        changes: list[Membership] = []
         installed = self._installed[switch] = _Installed(switch, self._live[switch])
         members = self._read_back(installed, found or ())
         first = switch not in self._heard
         self._heard.add(switch)
-        if flood := self._flood(installed, found is None):
-            changes.updates[switch] = flood
+        self._flood(installed, found is None)
         touched = self._groups().union(*(i.groups() for i in self._installed.values() if i is not None))
         # Reports of hosts since then are newer than the switch's entries.
         if first and found is not None:
             for port, group in sorted(members):
                 if self._is_host_port(switch, port) and (port, group) not in self._expiry[switch]:
                     self._expiry[switch][port, group] = now_s + self._lifetime_s
-                    changes.memberships.append(_membership(now_s, switch, port, group, "restore"))
-        self._update(touched, changes)
+                    changes.append(_membership(now_s, switch, port, group, "restore"))
+        self._update(touched)
         if self._igmp.query_interval_s:
-            changes.packets += [(switch, query) for query in self._queries(switch)]
+            self._query(switch)
         return changes
 
     def on_disconnected(self, switch: str) -> None:
@@ -253,13 +243,6 @@ class MulticastControl:
 
     def _groups(self) -> set[int]:
         return {group for held in self._expiry.values() for _, group in held}
-
-    def _input_port(self, packet: p4runtime_pb2.PacketIn) -> int:
-        number, _ = self._p4info.packet_field(PACKET_IN, "ingress_port")
-        for metadata in packet.metadata:
-            if metadata.metadata_id == number:
-                return int.from_bytes(metadata.value, "big")
-        raise IgmpError(Reason.NO_METADATA)
 
     def _is_host_port(self, switch: str, number: int) -> bool:
         return any(p.number == number and not p.peer for p in self._switches[switch].ports)
@@ -283,8 +266,8 @@ class MulticastControl:
         if best is None or best.port != number:
             raise IgmpError(Reason.UNKNOWN_SOURCE, f"{source} at port {number} of {switch}")
 
-    def _change(self, now_s: float, switch: str, port: int, message: igmp.Message) -> Changes:
-        changes = Changes()
+    def _change(self, now_s: float, switch: str, port: int, message: igmp.Message) -> list[Membership]:
+        changes: list[Membership] = []
         held = self._expiry[switch]
         key = (port, message.group)
         known = key in held
@@ -297,12 +280,12 @@ class MulticastControl:
                 del held[key]
                 raise IgmpError(Reason.TOO_MANY_GROUPS, "a switch's tables are full")
             if not known:
-                changes.memberships.append(_membership(now_s, switch, port, message.group, "join", host))
+                changes.append(_membership(now_s, switch, port, message.group, "join", host))
         elif known:
             del held[key]
-            changes.memberships.append(_membership(now_s, switch, port, message.group, "leave", host))
-        if changes.memberships:
-            self._update({message.group}, changes)
+            changes.append(_membership(now_s, switch, port, message.group, "leave", host))
+        if changes:
+            self._update({message.group})
         return changes
 
     # -------------------------------------------------------------------------------------------------------- groups
@@ -329,7 +312,8 @@ class MulticastControl:
                     return False
         return True
 
-    def _update(self, groups: Iterable[int], changes: Changes) -> None:
+    def _update(self, groups: Iterable[int]) -> None:
+        """Brings all switches to what these groups need, and sends it."""
         complete = len(self._heard) == len(self._switches)
         for group in sorted(groups):
             for name, installed in self._installed.items():
@@ -339,109 +323,98 @@ class MulticastControl:
                 if not complete:
                     # A controller that was restarted does not know all members before it has heard all switches.
                     ports |= {p for g, p in installed.ids if g == group and p is not None}
-                updates = list(self._difference(installed, group, ports))
-                if updates:
-                    changes.updates.setdefault(name, []).extend(updates)
+                self._bring(installed, group, ports)
+        batches, self._batches = self._batches, {}
+        for batch in batches.values():
+            batch.send()
 
-    def _flood(self, installed: _Installed, fresh: bool) -> list[Update]:
+    def _batch(self, installed: _Installed) -> Batch:
+        """Of an event."""
+        return self._batches.setdefault(installed.name, self._on[installed.name].batch())
+
+    def _flood(self, installed: _Installed, fresh: bool) -> None:
         """What a switch does with groups without members."""
         ports = self._router_ports[installed.name]
         if not ports:
-            return []
+            return
+        batch = self._batch(installed)
+        (batch.multicast_group if fresh else batch.modify_multicast_group)(FLOOD_ID, sorted(ports))
         installed.set_ports(FLOOD_ID, ports)
-        entry = self._p4info.table_entry(TABLE, {}, REPLICATE, {"group": FLOOD_ID}, default=True)
-        return [
-            Update(type=Update.INSERT if fresh else Update.MODIFY, entity=_replicas(FLOOD_ID, ports)),
-            Update(type=Update.MODIFY, entity=Entity(table_entry=entry)),
-        ]
+        batch.table(TABLE).set_default(REPLICATE, {"group": FLOOD_ID})
 
-    def _difference(self, installed: _Installed, group: int, ports: frozenset[int]) -> Iterator[Update]:
-        """The updates that bring a switch from its present entries of a group to `ports`."""
+    def _bring(self, installed: _Installed, group: int, ports: frozenset[int]) -> None:
+        """A switch from its present entries of a group to `ports`."""
         for port in sorted(ports):
-            yield from self._set(installed, group, port, ports - {port})
-        yield from self._set(installed, group, None, ports)
+            self._set(installed, group, port, ports - {port})
+        self._set(installed, group, None, ports)
         for port in sorted(p for g, p in installed.ids if g == group and p is not None and p not in ports):
-            yield from self._unset(installed, group, port)
+            self._unset(installed, group, port)
 
-    def _set(self, installed: _Installed, group: int, port: int | None, replicas: frozenset[int]) -> Iterator[Update]:
+    def _set(self, installed: _Installed, group: int, port: int | None, replicas: frozenset[int]) -> None:
         key = (group, port)
         before = installed.ids.get(key)
         if not replicas and port is None:
             if before is not None:
-                yield from self._unset(installed, group, None)
+                self._unset(installed, group, None)
             return
         after = (before or installed.new_id()) if replicas else 0
         if after and after == before:
             if installed.ports[after] != replicas:
-                yield Update(type=Update.MODIFY, entity=_replicas(after, replicas))
+                self._batch(installed).modify_multicast_group(after, sorted(replicas))
                 installed.set_ports(after, replicas)
             return
+        batch = self._batch(installed)
         if after:
-            yield Update(type=Update.INSERT, entity=_replicas(after, replicas))
+            batch.multicast_group(after, sorted(replicas))
             installed.set_ports(after, replicas)
         if after != before:
-            yield Update(type=Update.INSERT if before is None else Update.MODIFY, entity=self._entry(group, port, after))
+            table, keys = _keys(group, port)
+            (batch.table(table).insert if before is None else batch.table(table).modify)(keys, *_action(after))
             installed.ids[key] = after
         if before and not after:
-            yield Update(type=Update.DELETE, entity=_replicas(before, ()))
+            batch.delete_multicast_group(before)
             installed.remove(before)
 
-    def _unset(self, installed: _Installed, group: int, port: int | None) -> Iterator[Update]:
+    def _unset(self, installed: _Installed, group: int, port: int | None) -> None:
         number = installed.ids.pop((group, port))
-        yield Update(type=Update.DELETE, entity=self._entry(group, port, number))
+        batch = self._batch(installed)
+        table, keys = _keys(group, port)
+        batch.table(table).delete(keys)
         if number:
-            yield Update(type=Update.DELETE, entity=_replicas(number, ()))
+            batch.delete_multicast_group(number)
             installed.remove(number)
 
-    # ------------------------------------------------------------------------------------------------------- messages
-
-    def _entry(self, group: int, port: int | None, number: int) -> Entity:
-        key = {"hdr.ipv4.dst_address": group}
-        action, parameters = (REPLICATE, {"group": number}) if number else (DROP, {})
-        if port is None:
-            entry = self._p4info.table_entry(TABLE, key, action, parameters)
-        else:
-            entry = self._p4info.table_entry(TABLE_FROM, {"standard_metadata.ingress_port": port, **key}, action, parameters)
-        return Entity(table_entry=entry)
-
-    def _read_back(self, installed: _Installed, found: Iterable[Entity]) -> set[tuple[int, int]]:
+    def _read_back(self, installed: _Installed, found: Iterable[Entry]) -> set[tuple[int, int]]:
         """Take over a switch's entries; returns the (port, group) pairs that lead to members."""
         members = set()
-        for entity in found:
-            entry = entity.table_entry
-            name = {self._p4info.table_id(n): n for n in (TABLE, TABLE_FROM)}.get(entry.table_id)
-            if name is None or not entry.match:
-                continue
-            keys = {m.field_id: int.from_bytes(m.exact.value, "big") for m in entry.match}
-            group = keys[self._p4info.match_field_id(name, "hdr.ipv4.dst_address")]
-            port = keys[self._p4info.match_field_id(name, "standard_metadata.ingress_port")] if name == TABLE_FROM else None
-            parameters = entry.action.action.params
-            number = int.from_bytes(parameters[0].value, "big") if parameters else 0
-            installed.ids[group, port] = number
+        for entry in found:
+            if _GROUP not in entry.keys:
+                continue  # the default action
+            group, port = entry.keys[_GROUP], entry.keys.get(_PORT)
+            assert isinstance(group, int) and not isinstance(port, tuple), "the keys are exact"
+            installed.ids[group, port] = number = entry.values.get("group", 0)
             if number:
                 installed.set_ports(number, None)
             if port is not None:
                 members.add((port, group))
         return members
 
-    def _queries(self, switch: str) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
-        """A general query for each port with a host."""
-        fields = {name: self._p4info.packet_field(PACKET_OUT, name) for name in ("egress_port", "pad")}
+    def _query(self, switch: str) -> None:
+        """A general query to each port with a host."""
         for route in self._switches[switch].routes:
-            if not (self._is_host_port(switch, route.port) and IPv4Network(route.prefix).prefixlen == 32):
-                continue
-            packet = p4runtime_pb2.PacketOut(payload=igmp.build(Kind.QUERY, 0, 0, mac(route.src_mac), self._igmp.query_response_s))
-            for name, value in (("egress_port", route.port), ("pad", 0)):
-                number, width = fields[name]
-                packet.metadata.add(metadata_id=number, value=canonical(value, width))
-            yield p4runtime_pb2.StreamMessageRequest(packet=packet)
+            if self._is_host_port(switch, route.port) and IPv4Network(route.prefix).prefixlen == 32:
+                frame = igmp.build(Kind.QUERY, 0, 0, mac(route.src_mac), self._igmp.query_response_s)
+                self._on[switch].packet_out(frame, egress_port=route.port)
 
 
-def _replicas(number: int, ports: Iterable[int]) -> Entity:
-    entry = p4runtime_pb2.MulticastGroupEntry(multicast_group_id=number)
-    for port in sorted(ports):
-        entry.replicas.add(egress_port=port, instance=1)
-    return Entity(packet_replication_engine_entry=p4runtime_pb2.PacketReplicationEngineEntry(multicast_group_entry=entry))
+def _keys(group: int, port: int | None) -> tuple[str, dict[str, Key]]:
+    """Of an entry: its table, too."""
+    return (TABLE, {_GROUP: group}) if port is None else (TABLE_FROM, {_PORT: port, _GROUP: group})
+
+
+def _action(number: int) -> tuple[str, dict[str, Value]]:
+    """Of an entry with the multicast group of this id; 0 for none."""
+    return (REPLICATE, {"group": number}) if number else (DROP, {})
 
 
 def _membership(now_s: float, switch: str, port: int, group: int, event: str, host: str = "") -> Membership:

@@ -9,13 +9,15 @@ from typing import TypeVar
 from finsy.proto import p4i as p4info_pb2
 from finsy.proto import p4r as p4runtime_pb2
 
-from fairlane.controller.config import Config
-from fairlane.controller.connections import Connection
-from fairlane.controller.core import SwitchControl
-from fairlane.controller.multicast import MulticastControl
-from fairlane.controller.p4info import MissingName, P4Info
+from fairlane.controller.als import AlsPlane, network_of
+from fairlane.controller.config import Config, Switch
+from fairlane.controller.p4info import NotInProgram, P4Info
+from fairlane.controller.plane.engine import Engine
+from fairlane.controller.plane.names import Group, Key, Member, Names, Value
 
 _T = TypeVar("_T")
+_ROOM = 1 << 20
+"""Cells of an array that a program lacks."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,23 +30,26 @@ class Asked:
 
 def asked(config: Config, p4info: P4Info, als_later: Collection[str] = (), joins: bool = False) -> Asked:
     """als_later: switches that begin to write fair rates during the run. joins: whether hosts join multicast groups."""
-    trial = _Trial(p4info.message)
-    multicast = MulticastControl(config, trial)
-    if joins:
-        multicast.ask_names()
-    for switch in config.switches:
-        if switch.name in als_later:
-            switch = dataclasses.replace(switch, ports=tuple(dataclasses.replace(port, als=True) for port in switch.ports))
+
+    def tried(switch: Switch) -> Switch:
+        ports = tuple(dataclasses.replace(port, als=port.als or switch.name in als_later) for port in switch.ports)
         # All routes ask for the same names.
-        control = SwitchControl(dataclasses.replace(switch, routes=switch.routes[:1], sources=switch.sources[:1]), trial, config)
-        control.initial_entities()
-        control.begin(1)
-        control.counter_entities()
-        control.finish(0.0, 1)
+        return dataclasses.replace(switch, ports=ports, routes=switch.routes[:1], sources=switch.sources[:1])
+
+    trial, plane = _Trial(p4info.message), AlsPlane()
+    plane.config = dataclasses.replace(config, switches=tuple(map(tried, config.switches)))
+    engine = Engine(plane, network_of(plane.config), trial)
+    if joins:
+        plane.ask_names()
+    messages = [message for i in range(len(config.switches)) for message in engine.programmed(0, i)]
+    for now_ns in (0, engine.interval_ns):
+        messages += engine.interval(now_ns) if now_ns else []
+        while messages:
+            messages += engine.answered(now_ns, messages.pop(0).token, ())
     return Asked(tuple(trial.lacking), frozenset(trial.found))
 
 
-class _Trial(P4Info):
+class _Trial(Names):
     """Answers every question, and keeps those that the program has no answer to."""
 
     def __init__(self, message: p4info_pb2.P4Info) -> None:
@@ -55,61 +60,54 @@ class _Trial(P4Info):
     def _ask(self, question: Callable[[], _T], otherwise: _T) -> _T:
         try:
             return question()
-        except (MissingName, ValueError) as error:
+        except NotInProgram as error:
             self.lacking[str(error)] = None
             return otherwise
 
-    def table_entry(
+    def entry(
         self,
         table: str,
-        match: Mapping[str, int | tuple[int, int]],
-        action: str,
-        parameters: Mapping[str, int],
-        *,
+        keys: Mapping[str, Key],
+        action: str | Member | Group | None = None,
+        values: Mapping[str, Value] | None = None,
+        priority: int = 0,
         default: bool = False,
     ) -> p4runtime_pb2.TableEntry:
-        before = len(self.lacking)
+        before, nothing = len(self.lacking), p4runtime_pb2.TableEntry()
         if table in self.tables:
             self.found.add(table)
-        self._ask(lambda: self.check_keys(table, match), None)
-        self.values(action, parameters)
+        entry = super().entry
+        self._ask(lambda: entry(table, keys, default=default), nothing)
+        if isinstance(action, str):
+            self.values(action, values or {})
         if len(self.lacking) > before:
-            return p4runtime_pb2.TableEntry()
-        entry = super().table_entry
-        return self._ask(lambda: entry(table, match, action, parameters, default=default), p4runtime_pb2.TableEntry())
+            return nothing
+        return self._ask(lambda: entry(table, keys, action, values, priority, default), nothing)
 
-    def values(self, action: str, parameters: Mapping[str, int]) -> list[bytes]:
-        values = super().values
-        return self._ask(lambda: values(action, parameters), [])
+    def table(self, name: str) -> p4info_pb2.Table:
+        table = super().table
+        return self._ask(lambda: table(name), p4info_pb2.Table(size=1))
 
-    def table_id(self, name: str) -> int:
-        table_id = super().table_id
-        return self._ask(lambda: table_id(name), 0)
+    def counter(self, name: str) -> p4info_pb2.Counter:
+        counter = super().counter
+        return self._ask(lambda: counter(name), p4info_pb2.Counter(size=_ROOM))
 
-    def table_size(self, name: str) -> int:
-        table_size = super().table_size
-        return self._ask(lambda: table_size(name), 1)
+    def cell(self, counter: str, index: int) -> p4runtime_pb2.Entity:
+        cell = super().cell
+        return self._ask(lambda: cell(counter, index), p4runtime_pb2.Entity())
 
-    def match_field_id(self, table: str, field: str) -> int:
-        match_field_id = super().match_field_id
-        return self._ask(lambda: match_field_id(table, field), 0)
+    def register(self, name: str) -> tuple[p4info_pb2.Register, int]:
+        register = super().register
+        return self._ask(lambda: register(name), (p4info_pb2.Register(size=_ROOM), 1))
 
-    def packet_field(self, header: str, field: str) -> tuple[int, int]:
-        packet_field = super().packet_field
-        return self._ask(lambda: packet_field(header, field), (0, 16))
+    def values(self, action: str, values: Mapping[str, Value]) -> list[bytes]:
+        encoded = super().values
+        return self._ask(lambda: encoded(action, values), [])
 
-    def counter_id(self, name: str) -> int:
-        counter_id = super().counter_id
-        return self._ask(lambda: counter_id(name), 0)
+    def check_digest(self, name: str, wanted: Iterable[str]) -> None:
+        check = super().check_digest
+        self._ask(lambda: check(name, wanted), None)
 
-    def register_size(self, name: str) -> int:
-        register_size = super().register_size
-        return self._ask(lambda: register_size(name), 1)
-
-    def digest_id(self, name: str) -> int:
-        digest_id = super().digest_id
-        return self._ask(lambda: digest_id(name), 0)
-
-    def digest_fields(self, name: str, wanted: Iterable[str] = ()) -> list[str]:
-        digest_fields = super().digest_fields
-        return self._ask(lambda: digest_fields(name, wanted), list(Connection._fields))
+    def check_packet_field(self, header: str, field: str) -> None:
+        check = super().check_packet_field
+        self._ask(lambda: check(header, field), None)

@@ -191,9 +191,14 @@ class TcpSettings:
                 if (getattr(self, name) or 0) > most:
                     raise ValueError(f"{name}: at most {most:g}{unit}, got {getattr(self, name):g}{unit}")
 
+    @property
+    def payload_bytes(self) -> int:
+        """Of a full segment."""
+        return self.packet_bytes - 40 - (12 if self.timestamps else 0)
+
     def network_options(self) -> dict[str, Any]:
         """The options of `fairlane.specs.Tcp`."""
-        payload = self.packet_bytes - 40 - (12 if self.timestamps else 0)
+        payload = self.payload_bytes
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
         options |= {name: True for name in ("ecn", "abe") if getattr(self, name)}
         for name in (

@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fairlane.experiments import fabrics, kinds, sweep
-from fairlane.experiments.model import Change, Experiment, Flow, FlowGroup, Settings
+from fairlane.experiments import fabrics, kinds, sweep, workloads
+from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
+from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.schemes import registry
 from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
-from fairlane.topologies.model import MAX_DURATION_S, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, Port, Topology
 
 FOLDER = Path(__file__).parent
 PROGRAM, PLANE = "program", "plane"
@@ -206,8 +207,9 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         _check_scheme(group.kind, document, (*where, "kind"))
         for n in range(group.count):
             if group.hosts:
-                ends = group.hosts[n]
-                _check_ends(group, ends, known, document, (*where, "hosts", n))
+                at = n if len(group.hosts) > 1 else 0
+                ends = group.hosts[at]
+                _check_ends(group, ends, known, document, (*where, "hosts", at))
             elif group.receivers is not None:
                 ends = hosts[: 1 + group.receivers]
                 if group.receivers >= len(hosts):
@@ -221,9 +223,11 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
             else:
                 raise document.error((*where, "count"), f"more flows than the {len(hosts) // 2} pairs of hosts")
             found.append((i, n, ends))
+    _check_groups(settings, document)
     taken = ways([ends for _, _, ends in found], topology)
     # Flows of a group on ways of the same rates share their settings.
     made: dict[tuple[int, kinds.Way], kinds.FlowSettings] = {}
+    ports = Ports()
     flows: list[Flow] = []
     for (i, n, (sender, *receivers)), way in zip(found, taken):
         group = settings.flows[i]
@@ -234,11 +238,141 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         start_s = group.start_s + n * group.join_interval_s + jitter_s
         many = len(receivers) > 1 or bool(group.receiver_start_s)
         joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
+        try:
+            port_offset = ports.take(sender, receivers)
+        except ValueError as error:
+            raise document.error(("flows", i), str(error)) from error
         flows.append(
-            Flow(name, group.kind, sender, receivers[0], start_s, made[i, way], group.stop_s, tuple(receivers) if many else (), joins)
+            Flow(
+                name,
+                group.kind,
+                sender,
+                receivers[0],
+                start_s,
+                made[i, way],
+                group.stop_s,
+                tuple(receivers) if many else (),
+                joins,
+                port_offset,
+            )
         )
+    for i, workload in enumerate(settings.workloads):
+        flows += _of_workload(settings, workload, topology, document, ("workloads", i), ports)
     _check_distinct(flows, document)
     return tuple(flows)
+
+
+def _check_groups(settings: Settings, document: Document) -> None:
+    """A workload has its name for itself: its flows are a group."""
+    seen = {group.name for group in settings.flows}
+    for i, workload in enumerate(settings.workloads):
+        if workload.name in seen:
+            raise document.error(("workloads", i, "name"), f"{workload.name!r} is the name of other flows, too")
+        seen.add(workload.name)
+
+
+def _of_workload(
+    settings: Settings, workload: Workload, topology: Topology, document: Document, where: KeyPath, ports: Ports
+) -> Iterator[Flow]:
+    if workload.kind not in kinds.names():
+        raise document.error((*where, "kind"), kinds.unknown(workload.kind))
+    if not kinds.is_tcp(workload.kind):
+        raise document.error((*where, "kind"), f"{workload.kind} does not end with a file: a workload is of a TCP kind")
+    own = kinds.settings(document, workload.kind, where, kinds.Way(0.0, 0.0, 1))
+    assert isinstance(own, kinds.TcpSettings)
+    try:
+        per_s = _arrivals_per_s(workload, own, settings, topology, document, where)
+        arrivals = workloads.drawn(workload, topology.hosts, per_s, settings.seed, settings.duration_s)
+    except ValueError as error:
+        key, _, rest = str(error).partition(": ")
+        raise document.error((*where, key) if key in document.at(where) else where, rest) from error
+    sized: dict[int, kinds.TcpSettings] = {}
+    for n, arrival in enumerate(arrivals):
+        if arrival.file_bytes not in sized:
+            sized[arrival.file_bytes] = dataclasses.replace(own, file_bytes=arrival.file_bytes)
+        offset = ports.take(arrival.sender, [arrival.receiver])
+        yield Flow(
+            f"{workload.name}-{n}",
+            workload.kind,
+            arrival.sender,
+            arrival.receiver,
+            arrival.at_s,
+            sized[arrival.file_bytes],
+            port_offset=offset,
+        )
+
+
+def _arrivals_per_s(
+    workload: Workload, own: kinds.TcpSettings, settings: Settings, topology: Topology, document: Document, where: KeyPath
+) -> float:
+    """load: bits of files and headers, as links count them, over the capacity. ValueError as of `workloads.ends`."""
+    arrivals = workload.arrivals
+    senders, receivers = workloads.ends(workload, topology.hosts)
+    if arrivals.load is None:
+        assert arrivals.per_s is not None
+        return arrivals.per_s
+    bits = 8 * workload.sizes.mean_bytes * (own.packet_bytes + ETHERNET_BYTES) / own.payload_bytes
+    if arrivals.of == "hosts":
+        capacity_bps = sum(topology.ports()[sender][0].link.rate_bps for sender in senders)
+        return arrivals.load * capacity_bps / (bits * (workload.fan_in or 1))
+    link = arrivals.of or settings.bottleneck
+    found = _output_port(link, topology)
+    if found is None:
+        links = [f"{p.node}->{p.peer}" for on_node in topology.ports().values() for p in on_node]
+        raise document.error((*where, "arrivals"), f"of: no link {link!r}{schema.nearest(link, [*links, 'hosts'])}")
+    port = next(p for p in topology.ports()[found[0]] if p.number == found[1])
+    flows = _flows_through(workload, senders, receivers, topology, port)
+    if flows == 0:
+        raise document.error((*where, "arrivals"), f"of: no flow of {workload.name} crosses {link}")
+    return arrivals.load * port.link.rate_bps / (bits * flows)
+
+
+def _flows_through(workload: Workload, senders: Sequence[str], receivers: Sequence[str], topology: Topology, port: Port) -> float:
+    """Flows of one arrival that cross a port, on average."""
+    edge = {host: topology.ports()[host][0].peer for host in topology.hosts}
+    crosses: dict[tuple[str, str], bool] = {}
+    flows = 0.0
+    for sender, others, count in workloads.chances(workload, senders, receivers):
+        if port.node == sender:
+            flows += count
+        if port.node in edge:  # the link of a host
+            continue
+        through = 0
+        if port.peer in edge:
+            through = others.count(port.peer)
+        else:
+            for switch, hosts in Counter(edge[other] for other in others).items():
+                key = edge[sender], switch
+                if key not in crosses:
+                    other = next(other for other in others if edge[other] == switch)
+                    path = addressing.path(topology, sender, other)
+                    crosses[key] = any((p.node, p.number) == (port.node, port.number) for p in path)
+                through += hosts * crosses[key]
+        flows += count * through / len(others)
+    return flows
+
+
+class Ports:
+    """Gives flows their UDP and TCP ports: two flows between the same hosts, in either direction, have none in common."""
+
+    def __init__(self, flows: Iterable[Flow] = ()) -> None:
+        """flows: those that have theirs already."""
+        self._next: dict[frozenset[str], int] = {}
+        for flow in flows:
+            for receiver in flow.all_receivers:
+                pair = frozenset((flow.sender, receiver))
+                self._next[pair] = max(self._next.get(pair, 0), flow.port_offset + 2)
+
+    def take(self, sender: str, receivers: Sequence[str]) -> int:
+        """The `Flow.port_offset` of the next flow. ValueError: its hosts have no more ports."""
+        pairs = [frozenset((sender, receiver)) for receiver in receivers]
+        offset = max(self._next.get(pair, 0) for pair in pairs)
+        if offset > MAX_PORT_OFFSET:
+            raise ValueError(
+                f"{sender} and {receivers[0]} have {MAX_PORT_OFFSET // 2 + 1} flows already, as many as two hosts have ports for"
+            )
+        self._next.update(dict.fromkeys(pairs, offset + 2))
+        return offset
 
 
 def _check_scheme(kind: str, document: Document, where: KeyPath) -> None:
@@ -282,17 +416,11 @@ def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: dict[str, None],
 
 
 def _check_distinct(flows: list[Flow], document: Document) -> None:
-    seen: dict[str, Flow] = {}
-    pairs: dict[tuple[str, str], Flow] = {}
+    seen: set[str] = set()
     for flow in flows:
         if flow.name in seen:
             raise document.error(("flows",), f"two flows are called {flow.name!r}")
-        seen[flow.name] = flow
-        for receiver in flow.all_receivers:
-            if (flow.sender, receiver) in pairs:
-                other = pairs[flow.sender, receiver].name
-                raise document.error(("flows",), f"{flow.name} and {other} have the same pair of hosts: they would count as one connection")
-            pairs[flow.sender, receiver] = flow
+        seen.add(flow.name)
     if not flows:
         raise document.error(("flows",), "an experiment needs at least one flow")
 

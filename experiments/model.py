@@ -9,12 +9,15 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
+from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import schema
 from fairlane.schemes import registry
 from fairlane.schemes.base import Parameters, Scheme
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
 
+MAX_PORT_OFFSET = 60_000
+"""Above TCP's first port, 5201, there are so many."""
 SAMPLED_S = 0.1
 """Between two periodic records of what ports and receivers have counted."""
 LONG_S = 1500.0
@@ -97,7 +100,7 @@ class FlowGroup:
     """`count` flows of one kind. The first starts at start_s, each later one join_interval_s after the one before; start_jitter_s: each
     later by a part of this that the seed draws. stop_s: when all of them stop; None: at the end of the run.
 
-    hosts: [sender, receiver] of each flow; when left out, the next free pairs of a dumbbell or chain in order. A layered kind may
+    hosts: [sender, receiver] of each flow, or one pair for all of them; when left out, the next free pairs of a dumbbell or chain in order. A layered kind may
     have several receivers, [sender, receiver, receiver]; receiver_start_s: when each of them joins, in their order; left out: with
     the sender. receivers: of a layered kind, instead of hosts: the topology's first host sends to so many hosts that follow it, as
     from the root of a tree. parameters, packet_bytes: of this group; they override the table of its kind (`fairlane.experiments.kinds`).
@@ -131,8 +134,8 @@ class FlowGroup:
             raise ValueError(
                 f"stop_s: the last of {self.count} flows may start as late as {self.last_start_s:g} s, but flows stop at {self.stop_s:g} s"
             )
-        if self.hosts and len(self.hosts) != self.count:
-            raise ValueError(f"hosts: {len(self.hosts)} pairs for {self.count} flows")
+        if self.hosts and len(self.hosts) not in (1, self.count):
+            raise ValueError(f"hosts: {len(self.hosts)} pairs for {self.count} flows: give one for each, or one for all")
         if self.receivers is not None and (self.receivers < 1 or self.hosts or self.count > 1):
             raise ValueError(f"receivers: give at least 1, for one flow and without hosts; got {self.receivers}")
         if self.receiver_start_s and self.receivers not in (None, len(self.receiver_start_s)):
@@ -153,7 +156,8 @@ class FlowGroup:
 @dataclass(frozen=True)
 class Flow:
     """One flow: from `sender` to `receiver` from start_s to stop_s, or to the end of the run. A layered one has further receivers in
-    `receivers`, the first included, and the time at which each joins in `receiver_start_s`."""
+    `receivers`, the first included, and the time at which each joins in `receiver_start_s`. port_offset: even, from the first UDP and TCP port of flows:
+    flows between the same two hosts, in either direction, have different ones."""
 
     name: str
     kind: str
@@ -164,6 +168,7 @@ class Flow:
     stop_s: float | None = None
     receivers: tuple[str, ...] = ()
     receiver_start_s: tuple[float, ...] = ()
+    port_offset: int = 0
 
     @property
     def all_receivers(self) -> tuple[str, ...]:
@@ -248,7 +253,8 @@ class Settings:
     title: str
     bottleneck: str
     topology: dict[str, Any]
-    flows: tuple[FlowGroup, ...]
+    flows: tuple[FlowGroup, ...] = ()
+    workloads: tuple[Workload, ...] = ()
     paper: Paper | None = None
     changes: tuple[Change, ...] = ()
     checks: tuple[Check, ...] = ()
@@ -274,6 +280,11 @@ class Settings:
                 )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: must be in 0 to 2^32 - 1, got {self.seed}")
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The kind of each group of flows and each workload, by name."""
+        return {group.name: group.kind for group in self.flows} | {workload.name: workload.kind for workload in self.workloads}
 
 
 @dataclass(frozen=True)

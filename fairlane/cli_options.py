@@ -130,7 +130,7 @@ class UserFiles:
 class OwnControl:
     """The user's own control plane."""
 
-    control: Annotated[Path | None, _option("FILE.py with your own control plane, for your own --program.")] = None
+    control: Annotated[Path | None, _option("FILE.py with your own control plane, for your own --program or based on Fairlane's.")] = None
 
 
 @dataclass(frozen=True)

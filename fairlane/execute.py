@@ -225,8 +225,8 @@ def _in_batches(parts: Iterable[tuple[_Port, _Columns]]) -> Iterator[dict[_Port,
         yield batch
 
 
-def shell(experiment: Experiment, options: Options, console: Console) -> None:
-    """A Mininet prompt on the network, until the user leaves it."""
+def shell(experiment: Experiment, options: Options, console: Console, script: Path | None = None) -> None:
+    """A Mininet prompt on the network, until the user leaves it; or the commands of a file."""
     from mininet.log import setLogLevel
 
     from fairlane.fabrics.mininet_run import begin_changes, network
@@ -255,4 +255,4 @@ def shell(experiment: Experiment, options: Options, console: Console) -> None:
             soft_wrap=True,
         )
         setLogLevel("output")
-        Prompt(fabric.net)
+        Prompt(fabric.net, script=None if script is None else str(script))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from finsy.proto import p4r
 
@@ -20,8 +20,7 @@ class SwitchRefused(Exception):
     """A switch refuses a call. It is raised where the call is awaited. If nobody awaits the call, it ends the run."""
 
 
-@dataclass(frozen=True)
-class CounterValue:
+class CounterValue(NamedTuple):
     """Packets and bytes of a counter's cell."""
 
     packets: int
@@ -31,15 +30,16 @@ class CounterValue:
 class Call(Generic[T]):
     """A request that is under way to a switch. `await` gives the answer, or raises `SwitchRefused`."""
 
-    def __init__(self, where: str, convert: Callable[[list[p4r.Entity]], T]) -> None:
-        """where: the line that made it. convert: the answer from the entities that the switch has read."""
-        self.where = where
+    def __init__(self, convert: Callable[[Any], T]) -> None:
+        """convert: makes the call's result of what the switch has read."""
+        self.where = ""
+        """The line that made it, once it has left."""
         self.waiter: object | None = None
         """Who awaits it."""
         self._convert = convert
         self._answers: list[T] = []
 
-    def answer(self, read: list[p4r.Entity]) -> None:
+    def answer(self, read: Any) -> None:
         self._answers = [self._convert(read)]
 
     def __await__(self) -> Generator[Call[T], None, T]:
@@ -49,30 +49,19 @@ class Call(Generic[T]):
 
 
 class Sends(Protocol):
-    """Takes a message on its way. request: a WriteRequest, ReadRequest or StreamMessageRequest, not yet addressed."""
+    """Takes a message on its way."""
 
-    def __call__(
-        self, switch: int, kind: Literal["write", "read", "stream"], request: Any, convert: Callable[[list[p4r.Entity]], T]
-    ) -> Call[T]: ...
+    def __call__(self, switch: int, kind: Kind, request: Request, call: Call[Any]) -> None: ...
 
 
-class Switch:
-    """A switch, its ports and what its program has. name: as in the topology. ports: by number. toward: by name of each host, the number of the port on the
-    way there (least delay, then fewest hops)."""
+class _Changes(abc.ABC):
+    """Calls that change a switch, by names of its program."""
 
-    def __init__(self, index: int, name: str, ports: Mapping[int, Port], toward: Mapping[str, int], known: Names, send: Sends) -> None:
-        self.name = name
-        self.ports = dict(ports)
-        self.toward = dict(toward)
-        self._index = index
+    def __init__(self, known: Names) -> None:
         self._names = known
-        self._send = send
-
-    def __repr__(self) -> str:
-        return f"Switch({self.name!r})"
 
     def table(self, name: str) -> Table:
-        """By its full name or alias; also of the following. `names.NotInProgram`: the program has none of that name."""
+        """By its full name or alias; also of the following. `NotInProgram`: the program has none of that name."""
         self._names.table(name)
         return Table(name, self._names, self._write, self._read)
 
@@ -95,33 +84,182 @@ class Switch:
 
     def multicast_group(self, number: int, ports: Iterable[int]) -> Call[None]:
         """A new multicast group (`mcast_grp`, 1 to 65535): one copy to each of the ports."""
-        return self._write(_replicas(number, ports), _Update.INSERT)
+        return self._write(self._names.replicas(number, ports), _Update.INSERT)
 
     def modify_multicast_group(self, number: int, ports: Iterable[int]) -> Call[None]:
-        return self._write(_replicas(number, ports), _Update.MODIFY)
+        return self._write(self._names.replicas(number, ports), _Update.MODIFY)
 
     def delete_multicast_group(self, number: int) -> Call[None]:
-        return self._write(_replicas(number, ()), _Update.DELETE)
+        return self._write(self._names.replicas(number, ()), _Update.DELETE)
 
     def clone_session(self, number: int, ports: Iterable[int]) -> Call[None]:
         """A new session for `clone`: one copy to each of the ports."""
         entity = p4r.Entity()
         entity.packet_replication_engine_entry.clone_session_entry.session_id = number
-        entity.packet_replication_engine_entry.clone_session_entry.replicas.extend(_replicas_to(ports))
+        entity.packet_replication_engine_entry.clone_session_entry.replicas.extend(names.replicas_to(ports))
         return self._write(entity, _Update.INSERT)
+
+    @abc.abstractmethod
+    def _write(self, entity: p4r.Entity, kind: p4r.Update.Type.ValueType) -> Call[None]: ...
+
+    @abc.abstractmethod
+    def _read(self, entity: p4r.Entity, convert: Callable[[list[p4r.Entity]], T]) -> Call[T]: ...
+
+
+class Switch(_Changes):
+    """A switch, its ports and what its program has. name: as in the topology. ports: by number. toward: by name of each host, the number of the port on the
+    way there (least delay, then fewest hops). started: whether it has all that `on_start` or `on_resume` gave it."""
+
+    def __init__(self, index: int, name: str, ports: Mapping[int, Port], toward: Mapping[str, int], known: Names, send: Sends) -> None:
+        super().__init__(known)
+        self.name = name
+        self.ports = dict(ports)
+        self.toward = dict(toward)
+        self.started = False
+        self._index = index
+        self._send = send
+
+    def __repr__(self) -> str:
+        return f"Switch({self.name!r})"
+
+    def batch(self) -> Batch:
+        """For several changes in one message."""
+        return Batch(self._names, self._read, self._sent)
+
+    def rewrites(self, entries: Iterable[Entry], *, default: bool = False) -> Rewrites:
+        """For entries that are there, and are written again and again with other values. default: they are their tables' default actions."""
+        return Rewrites(entries, default, self._names, self._sent)
+
+    def cells(self, wanted: Mapping[str, Iterable[int]]) -> Cells:
+        """For cells of counters, by name, that are read again and again."""
+        return Cells(wanted, self._names, lambda cells, call: self._send(self._index, "cells", cells, call))
 
     def packet_out(self, payload: bytes, **fields: Value) -> Call[None]:
         """A frame for the switch. fields: of the header "packet_out". It has no answer."""
-        message = p4r.StreamMessageRequest(packet=self._names.packet_out(payload, fields))
-        return self._send(self._index, "stream", message, lambda read: None)
+        call = Call(_nothing)
+        self._send(self._index, "stream", p4r.StreamMessageRequest(packet=self._names.packet_out(payload, fields)), call)
+        return call
+
+    def _sent(self, request: p4r.WriteRequest | Rewritten, call: Call[None]) -> None:
+        self._send(self._index, "write", request, call)
 
     def _write(self, entity: p4r.Entity, kind: p4r.Update.Type.ValueType) -> Call[None]:
-        request = p4r.WriteRequest()
-        request.updates.add(type=kind).entity.CopyFrom(entity)
-        return self._send(self._index, "write", request, lambda read: None)
+        call = Call(_nothing)
+        self._sent(p4r.WriteRequest(updates=[p4r.Update(type=kind, entity=entity)]), call)
+        return call
 
     def _read(self, entity: p4r.Entity, convert: Callable[[list[p4r.Entity]], T]) -> Call[T]:
-        return self._send(self._index, "read", p4r.ReadRequest(entities=[entity]), convert)
+        call = Call(convert)
+        self._send(self._index, "read", p4r.ReadRequest(entities=[entity]), call)
+        return call
+
+
+def _nothing(read: object) -> None:
+    """The answer to a call that asks for none."""
+
+
+class Batch(_Changes):
+    """Changes of a switch that leave in one message, in their order, with `send`. Reads leave at once."""
+
+    def __init__(self, known: Names, read: _Read, sent: Callable[[p4r.WriteRequest, Call[None]], None]) -> None:
+        super().__init__(known)
+        self._request = p4r.WriteRequest()
+        self._call = Call(_nothing)
+        self._sent = sent
+        self._reads = read
+
+    def __len__(self) -> int:
+        """Changes so far."""
+        return len(self._request.updates)
+
+    def send(self) -> Call[None]:
+        self._sent(self._request, self._call)
+        return self._call
+
+    def _write(self, entity: p4r.Entity, kind: p4r.Update.Type.ValueType) -> Call[None]:
+        self._request.updates.add(type=kind).entity.CopyFrom(entity)
+        return self._call
+
+    def _read(self, entity: p4r.Entity, convert: Callable[[list[p4r.Entity]], T]) -> Call[T]:
+        return self._reads(entity, convert)
+
+
+class Rewrites:
+    """Entries that are written again and again with other values, in one message. It is made once: making it anew was a quarter of a control plane's work."""
+
+    _RENEWED_EVERY = 512
+    """Messages. One keeps the memory of each value that it ever had (some 16 bytes)."""
+
+    def __init__(self, entries: Iterable[Entry], default: bool, known: Names, sent: Callable[[Rewritten, Call[None]], None]) -> None:
+        self._names = known
+        self._sent = sent
+        self._actions: list[str] = []
+        self._given = 0
+        request = p4r.WriteRequest()
+        for entry in entries:
+            made = known.entry(entry.table, entry.keys, entry.action, entry.values, entry.priority, default)
+            request.updates.add(type=_Update.MODIFY).entity.table_entry.CopyFrom(made)
+            self._actions.append(str(entry.action))
+        self._make(request)
+
+    def _make(self, request: p4r.WriteRequest) -> None:
+        self.request = request
+        """With some values."""
+        self._parameters = [list(update.entity.table_entry.action.action.params) for update in request.updates]
+
+    def write(self, values: Iterable[Mapping[str, Value]]) -> Call[None]:
+        """values: of each entry's action, in the entries' order."""
+        encoded = [self._names.values(action, given) for action, given in zip(self._actions, values)]
+        call = Call(_nothing)
+        self._sent(Rewritten(self, encoded), call)
+        return call
+
+    def message(self, values: list[list[bytes]]) -> p4r.WriteRequest:
+        """`request` with these values, not yet addressed. The next `message` may change it."""
+        self._given += 1
+        if self._given % self._RENEWED_EVERY == 0:
+            self._make(p4r.WriteRequest.FromString(self.request.SerializeToString()))
+        for parameters, new in zip(self._parameters, values):
+            for parameter, value in zip(parameters, new):
+                parameter.value = value
+        return self.request
+
+
+class Rewritten(NamedTuple):
+    """`Rewrites` on the way. values: of each entry's parameters, in their order."""
+
+    of: Rewrites
+    values: list[list[bytes]]
+
+    def message(self) -> p4r.WriteRequest:
+        return self.of.message(self.values)
+
+
+class Cells:
+    """Cells of counters that are read again and again, by one request that is made once."""
+
+    def __init__(self, wanted: Mapping[str, Iterable[int]], known: Names, sent: Callable[[Cells, Call[Any]], None]) -> None:
+        self.request = p4r.ReadRequest(entities=[known.cell(name, index) for name, indices in wanted.items() for index in indices])
+        self._names = {known.counter(name).preamble.id: name for name in wanted}
+        self._sent = sent
+
+    def read(self) -> Call[dict[str, dict[int, CounterValue]]]:
+        """By counter and index."""
+        call = Call(self._by_name)
+        self._sent(self, call)
+        return call
+
+    def _by_name(self, rows: Iterable[tuple[int, int, int, int]]) -> dict[str, dict[int, CounterValue]]:
+        """rows: as `counter_rows` has them."""
+        found: dict[str, dict[int, CounterValue]] = {name: {} for name in self._names.values()}
+        for counter, index, packets, size in rows:
+            found[self._names[counter]][index] = CounterValue(packets, size)
+        return found
+
+
+Kind: TypeAlias = Literal["write", "read", "cells", "stream", "timer"]
+Request: TypeAlias = p4r.WriteRequest | Rewritten | p4r.ReadRequest | Cells | p4r.StreamMessageRequest | int
+"""Not yet addressed. Of a timer, when it is due in nanoseconds."""
 
 
 class _Write(Protocol):
@@ -293,17 +431,6 @@ class Selector:
 
 def _set_rates(config: p4r.MeterConfig, cir: int, cburst: int, pir: int, pburst: int) -> None:
     config.cir, config.cburst, config.pir, config.pburst = cir, cburst, pir, pburst
-
-
-def _replicas_to(ports: Iterable[int]) -> list[p4r.Replica]:
-    return [p4r.Replica(port=names.port_bytes(port), instance=1) for port in ports]
-
-
-def _replicas(group: int, ports: Iterable[int]) -> p4r.Entity:
-    entity = p4r.Entity()
-    entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = group
-    entity.packet_replication_engine_entry.multicast_group_entry.replicas.extend(_replicas_to(ports))
-    return entity
 
 
 def _counted(entity: p4r.Entity) -> CounterValue:

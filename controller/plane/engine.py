@@ -1,6 +1,6 @@
-"""Drives a control plane of one's own: its events in, messages to switches out. Pure: time is an argument, and the caller carries the messages.
+"""Drives a control plane: its events in, messages to switches out. Pure: time is an argument, and the caller carries the messages.
 
-`fairlane.fabrics.virtual_plane` carries them in virtual time, `fairlane.controller.plane.runner` over gRPC.
+`fairlane.fabrics.virtual_control` carries them in virtual time, `fairlane.controller.runner` over gRPC.
 """
 
 from __future__ import annotations
@@ -8,36 +8,52 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from finsy.proto import p4r
 
-from fairlane.controller.plane.base import ControlPlane, Digest, PacketIn
-from fairlane.controller.plane.calls import Call, Switch, SwitchRefused
-from fairlane.controller.plane.names import Entry, Names, NotInProgram
+from fairlane.controller.changes import AlsChange, Change, RateChange
+from fairlane.controller.p4info import NotInProgram
+from fairlane.controller.plane.base import ControlPlane, Digest, DigestList, PacketIn
+from fairlane.controller.plane.calls import Call, Kind, Request, Switch, SwitchRefused
+from fairlane.controller.plane.names import Entry, Names, digest_rows
 from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.timetable import NS
+from fairlane.inputs.own_python import OwnFault
 
-T = TypeVar("T")
 
-
-class PlaneError(Exception):
+class PlaneError(OwnFault):
     """A fault of a control plane of one's own: the message names file, line and event."""
+
+
+class Keeps(Protocol):
+    """Takes what a control plane records."""
+
+    def record(self, fields: Mapping[str, object]) -> None:
+        """The time included."""
+
+    def rows(self, rows: Sequence[Any]) -> None:
+        """Of one kind of `Engine.tables`."""
+
+    def event(self, kind: str, what: Mapping[str, object]) -> None:
+        """For who watches a controller."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """To a switch, by number. token: the answer comes with it. request: a WriteRequest, ReadRequest or StreamMessageRequest, not yet addressed; the last kind has
-    no answer."""
+    """To a switch, by number. token: the answer comes with it: entities of "read", `counter_rows` of "cells"; "stream" has none. A "timer" is answered when it is due,
+    with nothing."""
 
     switch: int
     token: int
-    kind: Literal["write", "read", "stream"]
-    request: Any
+    kind: Kind
+    request: Request
 
 
+_NO_SWITCH = -1
+"""Of timers."""
 _EntryKey: TypeAlias = tuple[str, int, frozenset[tuple[str, int | tuple[int, int]]]]
 
 
@@ -52,21 +68,14 @@ class _Task:
     def __init__(self, event: str, coroutine: Coroutine[Any, Any, None], switch: int | None) -> None:
         self.event = event
         self.coroutine = coroutine
-        self.starts = switch if event == "on_start" else None
+        self.starts = switch
 
 
 class Engine:
-    """One for all switches of a configuration. Its methods are what happens; each returns the messages that follow. PlaneError from each."""
+    """One for all switches of a configuration. Its methods are what happens; each returns the messages that follow. OwnFault from each."""
 
-    def __init__(
-        self,
-        plane: ControlPlane,
-        config: PlaneConfig,
-        names: Names,
-        file: str = "",
-        keep: Callable[[Mapping[str, object]], None] | None = None,
-    ) -> None:
-        """file: where the plane's class is, for messages. keep: takes what the plane records, the time included."""
+    def __init__(self, plane: ControlPlane, config: PlaneConfig, names: Names, file: str = "", keeps: Keeps | None = None) -> None:
+        """file: where the plane's class is, for messages; "" for one of Fairlane's own, whose faults pass through."""
         self._plane = plane
         self._names = names
         self._file = file
@@ -77,50 +86,67 @@ class Engine:
         # Calls under way by token, with the switch.
         self._calls: dict[int, tuple[int, Call[Any]]] = {}
         self._writes: dict[int, p4r.WriteRequest] = {}
-        """Of calls under way by token, those with entries."""
+        """Of calls under way by token, those with entries that may have timeouts."""
         self._timed: list[dict[_EntryKey, Entry]] = [{} for _ in config.switches]
         """By switch, entries with an idle timeout: of one that times out, a switch reports the keys alone."""
         self._event = ""
         self._starting: dict[int, set[int]] = {}
         """Of switches that have not all of their first entries: calls under way. Without calls, -1 stands for the event itself."""
-        self._switches = [
+        self._changed: dict[int, dict[int, None]] = {}
+        """Of these switches, ports whose rates have changed meanwhile."""
+        self.switches = [
             Switch(i, node.name, {port.number: port for port in node.ports}, node.toward, names, self._send)
             for i, node in enumerate(config.switches)
         ]
-        self._started = [False] * len(self._switches)
-        plane.switches = {switch.name: switch for switch in self._switches}
+        self._numbers = {switch.name: i for i, switch in enumerate(self.switches)}
+        self.interval_ns = round((type(plane).interval_s or config.interval_s) * NS)
+        plane.switches = {switch.name: switch for switch in self.switches}
         plane.hosts = {host.name: host for host in config.hosts}
         plane._clock = lambda: self._now_ns / NS
-        plane._keep = lambda fields: None if keep is None else keep({"t": self._now_ns / NS, **fields})
-        self.interval_ns = round((type(plane).interval_s or config.interval_s) * NS)
+        plane._keep = lambda fields: None if keeps is None else keeps.record({"t": self._now_ns / NS, **fields})
+        plane._keep_rows = lambda rows: None if keeps is None else keeps.rows(rows)
+        plane._report = lambda kind, what: None if keeps is None else keeps.event(kind, what)
+        plane._timer = self._timer
+        plane._start = self._spawn
+        self.tables = plane._begin(names)
+        """Kinds of records, and their files."""
 
     @property
     def ready(self) -> bool:
         """Whether every switch has what `on_start` gave it."""
-        return all(self._started)
+        return all(switch.started for switch in self.switches)
 
     def next_ns(self, now_ns: int) -> int:
         """The end of the interval under way."""
         return (now_ns // self.interval_ns + 1) * self.interval_ns
 
-    def programmed(self, now_ns: int, switch: int) -> list[Message]:
-        """A switch runs the program, without entries."""
+    def programmed(self, now_ns: int, switch: int, fresh: bool = True) -> list[Message]:
+        """A switch runs the program; fresh: without entries."""
         self._now_ns = now_ns
-        self.lost(switch)
+        self._forget(switch)
         self._starting[switch] = {-1}
-        if self.overrides("on_digest"):
+        if self._overrides("on_digest") or self._overrides("on_digest_list"):
             for digest in self._names.message.digests:
                 self._event = "on_digest"
                 request = p4r.WriteRequest()
                 request.updates.add(type=p4r.Update.INSERT).entity.CopyFrom(self._names.digest_config(digest))
-                self._send(switch, "write", request, lambda read: None)
-        self._call("on_start", self._switches[switch], switch=switch)
+                self._send(switch, "write", request, Call(lambda read: None))
+        self._call("on_start" if fresh else "on_resume", self.switches[switch], starts=switch)
         return self._messages()
 
-    def lost(self, switch: int) -> None:
+    def lost(self, now_ns: int, switch: int) -> list[Message]:
         """A switch no longer answers; its calls are forgotten."""
-        self._started[switch] = False
+        self._now_ns = now_ns
+        known = self.switches[switch].started or switch in self._starting
+        self._forget(switch)
+        if known:
+            self._call("on_lost", self.switches[switch])
+        return self._messages()
+
+    def _forget(self, switch: int) -> None:
+        self.switches[switch].started = False
         self._starting.pop(switch, None)
+        self._changed.pop(switch, None)
         self._timed[switch].clear()
         for token in [token for token, (of, _) in self._calls.items() if of == switch]:
             _, call = self._calls.pop(token)
@@ -130,20 +156,32 @@ class Engine:
 
     def interval(self, now_ns: int) -> list[Message]:
         self._now_ns = now_ns
-        if self.ready:
+        self._plane._interval = now_ns // self.interval_ns, self.interval_ns / NS
+        if self.ready or self._plane.takes_over:
             self._call("on_interval")
+        return self._messages()
+
+    def changed(self, now_ns: int, change: Change) -> list[Message]:
+        if isinstance(change, RateChange):
+            return self.port_changed(now_ns, change.switch, change.port, change.rate_bps)
+        self._now_ns = now_ns
+        if isinstance(change, AlsChange) and hasattr(self._plane, "on_als_change"):
+            self._call("on_als_change", self.switches[self._numbers[change.switch]], change.als)
         return self._messages()
 
     def port_changed(self, now_ns: int, switch: str, port: int, rate_bps: int) -> list[Message]:
         self._now_ns = now_ns
-        found = next(one for one in self._switches if one.name == switch)
+        number = self._numbers[switch]
+        found = self.switches[number]
         found.ports[port] = replace(found.ports[port], rate_bps=rate_bps)
-        if self._started[self._switches.index(found)]:
+        if found.started:
             self._call("on_port_change", found, found.ports[port])
+        elif number in self._starting:
+            self._changed.setdefault(number, {})[port] = None
         return self._messages()
 
-    def answered(self, now_ns: int, token: int, read: list[p4r.Entity] | str) -> list[Message]:
-        """read: what the switch read, or why it refuses. An answer that nobody waits for any more is nothing."""
+    def answered(self, now_ns: int, token: int, read: Sequence[Any] | str) -> list[Message]:
+        """read: what the switch read (`Message`), or why it refuses. An answer that nobody waits for any more is nothing."""
         self._now_ns = now_ns
         if token not in self._calls:
             return []
@@ -151,7 +189,7 @@ class Engine:
         written = self._writes.pop(token, None)
         task = call.waiter
         if isinstance(read, str):
-            refusal = SwitchRefused(f"switch {self._switches[switch].name} refuses it: {read}")
+            refusal = SwitchRefused(f"switch {self.switches[switch].name} refuses it: {read}")
             if not isinstance(task, _Task):
                 raise PlaneError(f"{call.where}: {refusal}")
             self._step(task, refusal)
@@ -169,14 +207,10 @@ class Engine:
     def streamed(self, now_ns: int, switch: int, message: p4r.StreamMessageResponse) -> list[Message]:
         """A digest, a packet or an idle timeout."""
         self._now_ns = now_ns
-        on = self._switches[switch]
+        on = self.switches[switch]
         if message.HasField("digest"):
-            ack = p4r.DigestListAck(digest_id=message.digest.digest_id, list_id=message.digest.list_id)
-            self._send(switch, "stream", p4r.StreamMessageRequest(digest_ack=ack), lambda read: None)
-            name, rows = self._names.read_digests(message.digest)
-            for row in rows:
-                self._call("on_digest", on, Digest(name, row))
-        elif message.HasField("packet"):
+            return self.digests(now_ns, switch, message.digest.digest_id, message.digest.list_id, digest_rows(message.digest))
+        if message.HasField("packet"):
             self._call("on_packet_in", on, PacketIn(message.packet.payload, self._names.read_packet(message.packet)))
         elif message.HasField("idle_timeout_notification"):
             for entry in message.idle_timeout_notification.table_entry:
@@ -184,21 +218,35 @@ class Engine:
                 known = self._timed[switch].get(_key(read), read)
                 self._call("on_idle_timeout", on, replace(read, action=known.action, values=known.values))
         elif message.HasField("error"):
-            raise PlaneError(f"{self._file}: switch {on.name}: {message.error.message}")
+            raise PlaneError(f"{self._before}switch {on.name}: {message.error.message}")
+        return self._messages()
+
+    def digests(self, now_ns: int, switch: int, digest_id: int, list_id: int, rows: Sequence[Sequence[int]]) -> list[Message]:
+        """rows: of each message, its members as numbers."""
+        self._now_ns = now_ns
+        ack = p4r.DigestListAck(digest_id=digest_id, list_id=list_id)
+        self._send(switch, "stream", p4r.StreamMessageRequest(digest_ack=ack), Call(lambda read: None))
+        name, members = self._names.digest_members(digest_id)
+        on = self.switches[switch]
+        if self._overrides("on_digest_list"):
+            self._call("on_digest_list", on, DigestList(name, members, rows))
+        if self._overrides("on_digest"):
+            for row in rows:
+                self._call("on_digest", on, Digest(name, dict(zip(members, row))))
         return self._messages()
 
     def _keep_timed(self, switch: int, written: p4r.WriteRequest | None) -> None:
         """What a switch has now, after it has taken a call. written: with table entries."""
         for update in () if written is None else written.updates:
             given = update.entity.table_entry
-            if given.is_default_action:
+            if given.is_default_action or not given.table_id:
                 continue
             entry = self._names.read_entry(given)
             self._timed[switch].pop(_key(entry), None)
             if update.type != p4r.Update.DELETE and given.idle_timeout_ns:
                 self._timed[switch][_key(entry)] = entry
 
-    def overrides(self, event: str) -> bool:
+    def _overrides(self, event: str) -> bool:
         """Whether the plane's class has a method of its own for an event."""
         return getattr(type(self._plane), event) is not getattr(ControlPlane, event)
 
@@ -206,34 +254,43 @@ class Engine:
         made, self._out = self._out, []
         return made
 
-    def _send(
-        self, switch: int, kind: Literal["write", "read", "stream"], request: Any, convert: Callable[[list[p4r.Entity]], T]
-    ) -> Call[T]:
-        call = Call(self._where(), convert)
+    def _send(self, switch: int, kind: Kind, request: Request, call: Call[Any]) -> None:
+        call.where = self._where()
         self._token += 1
         self._out.append(Message(switch, self._token, kind, request))
         if kind == "stream":
             call.answer([])
-        else:
-            self._calls[self._token] = switch, call
-            if kind == "write" and request.updates[0].entity.HasField("table_entry"):
-                self._writes[self._token] = request
-            if switch in self._starting:
-                self._starting[switch].add(self._token)
+            return
+        self._calls[self._token] = switch, call
+        if isinstance(request, p4r.WriteRequest) and self._names.times_out:
+            self._writes[self._token] = request
+        if switch in self._starting:
+            self._starting[switch].add(self._token)
+
+    def _timer(self, time_s: float) -> Call[None]:
+        call: Call[None] = Call(lambda read: None)
+        self._send(_NO_SWITCH, "timer", round(time_s * NS), call)
         return call
 
-    def _call(self, event: str, *arguments: Any, switch: int | None = None) -> None:
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        event = self._event
+        self._step(_Task(event, coroutine, None))
+        self._event = event
+
+    def _call(self, event: str, *arguments: Any, starts: int | None = None) -> None:
+        """starts: the switch that has started when the event is over, and the calls that it made."""
         self._event = event
         try:
             made = getattr(self._plane, event)(*arguments)
         except Exception as error:  # whatever the user's code raises
-            raise self._fault(event, error) from error
+            self._fail(event, error)
+            raise
         if inspect.iscoroutine(made):
-            self._step(_Task(event, made, switch))
+            self._step(_Task(event, made, starts))
         elif made is not None:
-            raise PlaneError(f"{self._file}: {event}: returns {made!r}; events return nothing")
-        elif switch is not None:
-            self._settled(switch, -1)
+            raise PlaneError(f"{self._before}{event}: returns {made!r}; events return nothing")
+        elif starts is not None:
+            self._settled(starts, -1)
 
     def _step(self, task: _Task, error: Exception | None = None) -> None:
         """On with an event until it awaits something again."""
@@ -245,10 +302,12 @@ class Engine:
                 self._settled(task.starts, -1)
             return
         except Exception as raised:  # whatever the user's code raises
-            raise self._fault(task.event, raised) from raised
-        if not isinstance(waits, Call):
+            self._fail(task.event, raised)
+            raise
+        if not isinstance(waits, Call) or not waits.where:
             task.coroutine.close()
-            raise PlaneError(f"{self._file}: {task.event}: awaits something that is no call of a switch")
+            what = "a batch that has not left: send it" if isinstance(waits, Call) else "something that is no call of a switch"
+            raise PlaneError(f"{self._before}{task.event}: awaits {what}")
         waits.waiter = task
 
     def _settled(self, switch: int, token: int) -> None:
@@ -257,18 +316,30 @@ class Engine:
             left.discard(token)
             if not left:
                 del self._starting[switch]
-                self._started[switch] = True
+                on = self.switches[switch]
+                on.started = True
+                for port in self._changed.pop(switch, ()):
+                    self._call("on_port_change", on, on.ports[port])
 
     def _where(self) -> str:
         """The line of the user's file that is being carried out."""
         frame = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename != self._source:
+        while self._file and frame.f_code.co_filename != self._source:
             if frame.f_back is None:
                 return f"{self._file}: {self._event}"
             frame = frame.f_back
-        return f"{self._file}:{frame.f_lineno}: {self._event}"
+        return f"{self._file}:{frame.f_lineno}: {self._event}" if self._file else self._event
 
-    def _fault(self, event: str, error: Exception) -> PlaneError:
+    @property
+    def _before(self) -> str:
+        """Of a message."""
+        return f"{self._file}: " if self._file else ""
+
+    def _fail(self, event: str, error: Exception) -> None:
+        """PlaneError where an event of a user's own plane has raised something, or a switch refuses a call. Else the error is to pass through."""
+        if isinstance(error, OwnFault) or not (self._file or isinstance(error, SwitchRefused)):
+            return
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == self._source]
         what = str(error) if isinstance(error, (NotInProgram, SwitchRefused)) else f"{type(error).__name__}: {error}"
-        return PlaneError(f"{self._file}{f':{lines[-1]}' if lines else ''}: {event}: {what}")
+        place = f"{self._file}{f':{lines[-1]}' if lines else ''}: " if self._file else ""
+        raise PlaneError(f"{place}{event}: {what}") from error

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address
-from typing import Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4d, p4i, p4r
 
-from fairlane.controller.p4info import P4Info, canonical
+from fairlane.controller.p4info import NotInProgram, P4Info, by_name, canonical, find
 
 Value: TypeAlias = int | str
 """A number, or an address as text: "10.0.1.1", "fe80::1", "02:00:00:00:00:01"."""
@@ -20,10 +19,6 @@ Key: TypeAlias = Value | tuple[Value, Value]
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _KINDS = p4i.MatchField
 _RANKED = (_KINDS.TERNARY, _KINDS.RANGE, _KINDS.OPTIONAL)
-
-
-class NotInProgram(ValueError):
-    """A name that the program does not have, or a value that does not fit; the message names it, and what the program has."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +48,12 @@ class Entry:
     bytes: int | None = None
 
 
-class _Item(Protocol):
-    @property
-    def preamble(self) -> p4i.Preamble: ...
+class _Param(NamedTuple):
+    """Of an action."""
 
-
-_T = TypeVar("_T", bound=_Item)
+    id: int
+    name: str
+    bits: int
 
 
 class Names(P4Info):
@@ -66,33 +61,30 @@ class Names(P4Info):
 
     def __init__(self, message: p4i.P4Info) -> None:
         super().__init__(message)
-        self.meters = _by_name(message.meters)
-        self.profiles = _by_name(message.action_profiles)
+        self.meters = by_name(message.meters)
+        self.profiles = by_name(message.action_profiles)
         self._table_of = {table.preamble.id: table for table in message.tables}
         self._action_of = {action.preamble.id: action for action in message.actions}
         self._digest_of = {digest.preamble.id: digest for digest in message.digests}
         self._counted = {counter.direct_table_id for counter in message.direct_counters}
         self._metered = {meter.direct_table_id for meter in message.direct_meters}
-
-    def table(self, name: str) -> p4i.Table:
-        return _find(self.tables, name, "table")
-
-    def counter(self, name: str) -> p4i.Counter:
-        return _find(self.counters, name, "counter")
+        self.times_out = any(table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL for table in message.tables)
+        """Whether some table has entries with idle timeouts."""
+        self._params: dict[str, list[_Param]] = {}
 
     def register(self, name: str) -> tuple[p4i.Register, int]:
         """With the width of a cell in bits."""
-        found = _find(self.registers, name, "register")
+        found = find(self.registers, name, "register")
         bits = found.type_spec.bitstring
         if not found.type_spec.HasField("bitstring") or not bits.HasField("bit"):
             raise NotInProgram(f"register {name}: only registers of bit<N> can be read and written")
         return found, bits.bit.bitwidth
 
     def meter(self, name: str) -> p4i.Meter:
-        return _find(self.meters, name, "meter")
+        return find(self.meters, name, "meter")
 
     def profile(self, name: str) -> p4i.ActionProfile:
-        return _find(self.profiles, name, "action profile or selector")
+        return find(self.profiles, name, "action profile or selector")
 
     def entry(
         self,
@@ -125,17 +117,27 @@ class Names(P4Info):
         return made
 
     def action(self, name: str, values: Mapping[str, Value]) -> p4r.Action:
-        spec = _find(self.actions, name, "action")
-        made = p4r.Action(action_id=spec.preamble.id)
-        wanted = {param.name: param for param in spec.params}
-        if unknown := [given for given in values if given not in wanted]:
-            raise NotInProgram(f"action {name} has no parameter {unknown[0]!r}; it has {', '.join(wanted) or 'none'}")
-        for param in spec.params:
-            if param.name not in values:
-                raise NotInProgram(f"action {name}: its parameter {param.name!r} is missing")
-            what = f"action {name}, parameter {param.name}"
-            made.params.add(param_id=param.id, value=_encoded(values[param.name], param.bitwidth, what))
+        made = p4r.Action(action_id=find(self.actions, name, "action").preamble.id)
+        for param, value in zip(self._params_of(name), self.values(name, values)):
+            made.params.add(param_id=param.id, value=value)
         return made
+
+    def values(self, action: str, values: Mapping[str, Value]) -> list[bytes]:
+        """Of an action's parameters, in the order of its message."""
+        wanted = self._params_of(action)
+        if len(values) != len(wanted) or any(param.name not in values for param in wanted):
+            known = [param.name for param in wanted]
+            if unknown := [given for given in values if given not in known]:
+                raise NotInProgram(f"action {action} has no parameter {unknown[0]!r}; it has {', '.join(known) or 'none'}")
+            lacking = next(name for name in known if name not in values)
+            raise NotInProgram(f"action {action}: its parameter {lacking!r} is missing")
+        return [_encoded(values[param.name], param.bits, f"action {action}, parameter {param.name}") for param in wanted]
+
+    def _params_of(self, action: str) -> list[_Param]:
+        """Reading them out of a message again and again costs more than an entry."""
+        if action not in self._params:
+            self._params[action] = [_Param(one.id, one.name, one.bitwidth) for one in find(self.actions, action, "action").params]
+        return self._params[action]
 
     def _match(self, table: p4i.Table, keys: Mapping[str, Key]) -> Iterable[p4r.FieldMatch]:
         name = table.preamble.name
@@ -180,6 +182,20 @@ class Names(P4Info):
             action = Group(entry.action.action_profile_group_id)
         return Entry(spec.preamble.name, keys, action, values, entry.priority, packets, size)
 
+    def cell(self, counter: str, index: int) -> p4r.Entity:
+        """One of a counter's."""
+        found = self.counter(counter)
+        entry = p4r.CounterEntry(counter_id=found.preamble.id, index=index_of(index, found.size, counter))
+        return p4r.Entity(counter_entry=entry)
+
+    def replicas(self, group: int, ports: Iterable[int]) -> p4r.Entity:
+        """A multicast group."""
+        entity = p4r.Entity()
+        entry = entity.packet_replication_engine_entry.multicast_group_entry
+        entry.multicast_group_id = group
+        entry.replicas.extend(replicas_to(ports))
+        return entity
+
     def digest_config(self, digest: p4i.Digest) -> p4r.Entity:
         """A list of the digest's messages leaves the switch when it is full or 10 ms old."""
         entry = p4r.DigestEntry(digest_id=digest.preamble.id)
@@ -188,13 +204,24 @@ class Names(P4Info):
         entry.config.ack_timeout_ns = 100_000_000
         return p4r.Entity(digest_entry=entry)
 
-    def read_digests(self, digests: p4r.DigestList) -> tuple[str, list[dict[str, int]]]:
-        """The digest's name, and each message by its struct's members; a single value is called "value"."""
-        spec = self._digest_of[digests.digest_id]
-        members = ["value"]
-        if spec.type_spec.HasField("struct"):
-            members = [member.name for member in self.message.type_info.structs[spec.type_spec.struct.name].members]
-        return spec.preamble.name, [dict(zip(members, _numbers(data))) for data in digests.data]
+    def digest_members(self, digest_id: int) -> tuple[str, tuple[str, ...]]:
+        """A digest's name, and those of its struct's members; a single value is called "value"."""
+        spec = self._digest_of[digest_id]
+        if not spec.type_spec.HasField("struct"):
+            return spec.preamble.name, ("value",)
+        return spec.preamble.name, tuple(member.name for member in self.message.type_info.structs[spec.type_spec.struct.name].members)
+
+    def check_digest(self, name: str, wanted: Iterable[str]) -> None:
+        """NotInProgram: there is no such digest, or it lacks one of these members."""
+        _, members = self.digest_members(find(self.digests, name, "digest").preamble.id)
+        if lacking := [member for member in wanted if member not in members]:
+            raise NotInProgram(f"digest {name} has no member {', '.join(lacking)}; it has {', '.join(members) or 'none'}")
+
+    def check_packet_field(self, header: str, field: str) -> None:
+        """NotInProgram: the header "packet_in" or "packet_out" lacks a field."""
+        known = [one.name for one in find(self.packet_headers, header, "controller header").metadata]
+        if field not in known:
+            raise NotInProgram(f"controller header {header} has no field {field!r}; it has {', '.join(known) or 'none'}")
 
     def read_packet(self, packet: p4r.PacketIn) -> dict[str, int]:
         """The fields of the header "packet_in"."""
@@ -228,25 +255,19 @@ def index_of(index: int, size: int, what: str) -> p4r.Index:
     return p4r.Index(index=index)
 
 
-def port_bytes(port: int) -> bytes:
-    """A port of v1model, 9 bits."""
-    return _encoded(port, 9, "port")
+def replicas_to(ports: Iterable[int]) -> list[p4r.Replica]:
+    """One copy to each port, as every P4Runtime server takes it: the field for a port's bytes is newer."""
+    return [p4r.Replica(egress_port=_number(port, 9, "port"), instance=1) for port in ports]
 
 
-def _by_name(items: Iterable[_T]) -> dict[str, _T]:
-    found: dict[str, _T] = {}
-    for item in items:
-        found[item.preamble.name] = item
-        found.setdefault(item.preamble.alias, item)
-    return found
+def digest_rows(digests: p4r.DigestList) -> list[list[int]]:
+    """The members of each message, as numbers."""
+    return [_numbers(data) for data in digests.data]
 
 
-def _find(items: Mapping[str, _T], name: str, kind: str) -> _T:
-    if name not in items:
-        near = difflib.get_close_matches(name, items, 3) or sorted(items)[:16]
-        known = dict.fromkeys(items[one].preamble.name for one in near)
-        raise NotInProgram(f"no {kind} {name!r}; the program has {', '.join(known) or 'none'}")
-    return items[name]
+def counter_rows(entities: Iterable[p4r.Entity]) -> list[tuple[int, int, int, int]]:
+    """Counter's id, index, packets and bytes of each counter's cell that was read."""
+    return [(e.counter_id, e.index.index, e.data.packet_count, e.data.byte_count) for e in (entity.counter_entry for entity in entities)]
 
 
 def _number(given: Value, width: int, what: str) -> int:

@@ -6,7 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
-from fairlane.controller.plane.base import EVENTS, ControlPlane
+from fairlane.controller.plane.base import ControlPlane, events
 from fairlane.controller.plane.engine import PlaneError
 from fairlane.inputs import own_python
 from fairlane.inputs.schema import nearest
@@ -48,10 +48,11 @@ def made(path: str, kind: type[ControlPlane]) -> ControlPlane:
 
 
 def _check(path: Path, kind: type[ControlPlane]) -> None:
+    known = events(kind)
     for name, method in inspect.getmembers(kind, callable):
-        if name.startswith("on_") and name not in EVENTS:
+        if name.startswith("on_") and name not in known:
             line = inspect.getsourcelines(method)[1]
-            raise PlaneError(f"{path}:{line}: {kind.__name__} has no event {name!r}{nearest(name, EVENTS)}")
+            raise PlaneError(f"{path}:{line}: {kind.__name__} has no event {name!r}{nearest(name, known)}")
     interval_s = kind.interval_s
     if interval_s is not None and not (isinstance(interval_s, (int, float)) and 1e-6 <= interval_s < float("inf")):
         raise PlaneError(f"{path}: interval_s: must be at least 1e-6 s, got {interval_s!r}")

@@ -1,7 +1,8 @@
 """The record of BMv2's ports, which the embedded switch writes itself (`--stats`): the same columns, as far as BMv2 provides them.
 
 Bytes and packets come from the kernel's counters of the port's interface. The queue length comes from the P4 program's register
-(`Scheme.queue_register`), read over Thrift: samples, while the embedded switch has the exact integral. BMv2 does not count drops by a
+(`Scheme.queue_register`), read over Thrift: samples, while the embedded switch has the exact integral. A program without this register has no
+columns of queues: their lengths are unknown, not 0. BMv2 does not count drops by a
 full queue, so there are no columns of drops; the program itself counts its schemes' drops, and the controller reads these counters.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import logging
 import threading
 import time
@@ -29,12 +31,16 @@ COLUMNS = (
     "rx_bytes",
     "tx_packets",
     "tx_bytes",
-    "queue_packets",
-    "queue_integral_packet_s",
-    "queue_packets_mean",
 )
+QUEUE_COLUMNS = ("queue_packets", "queue_integral_packet_s", "queue_packets_mean")
 QUEUE_REGISTER = next(scheme.queue_register for scheme in registry.standing() if scheme.queue_register)
 _PROC_NET_DEV = Path("/proc/net/dev")
+
+
+def reports_queues(program: Path) -> bool:
+    """Whether a compiled program (BMv2 JSON) has the register with the queues' lengths."""
+    arrays = json.loads(program.read_text(encoding="utf-8"))["register_arrays"]
+    return any(array["name"] == QUEUE_REGISTER for array in arrays)
 
 
 @dataclass(frozen=True)
@@ -83,40 +89,31 @@ class PortTable:
     ports: Mapping[int, str]
     queues: dict[int, Integral] = field(default_factory=dict)
 
-    def rows(self, time_s: float, unix_s: float, counts: Mapping[str, Counts], waiting: Sequence[int]) -> list[tuple[object, ...]]:
-        """One row for each port whose interface is there. waiting: packets by port number; ports beyond have none."""
+    def rows(self, time_s: float, unix_s: float, counts: Mapping[str, Counts], waiting: Sequence[int] | None) -> list[tuple[object, ...]]:
+        """One row for each port whose interface is there. waiting: packets by port number; ports beyond have none. None: nobody knows them."""
         rows: list[tuple[object, ...]] = []
         for port, interface in self.ports.items():
             seen = counts.get(interface)
             if seen is None:
                 continue
-            queue = waiting[port] if port < len(waiting) else 0
-            integral = self.queues.setdefault(port, Integral())
-            mean = integral.add(time_s, queue)
-            rows.append(
-                (
-                    f"{time_s:.6f}",
-                    f"{unix_s:.6f}",
-                    port,
-                    seen.rx_packets,
-                    seen.rx_bytes,
-                    seen.tx_packets,
-                    seen.tx_bytes,
-                    queue,
-                    f"{integral.total:.6f}",
-                    f"{mean:.3f}",
-                )
-            )
+            row = (f"{time_s:.6f}", f"{unix_s:.6f}", port, seen.rx_packets, seen.rx_bytes, seen.tx_packets, seen.tx_bytes)
+            rows.append(row if waiting is None else (*row, *self._queue(time_s, port, waiting)))
         return rows
+
+    def _queue(self, time_s: float, port: int, waiting: Sequence[int]) -> tuple[object, ...]:
+        queue = waiting[port] if port < len(waiting) else 0
+        integral = self.queues.setdefault(port, Integral())
+        mean = integral.add(time_s, queue)
+        return queue, f"{integral.total:.6f}", f"{mean:.3f}"
 
 
 class Sampler:
     """Writes each switch's file every `interval_s` seconds on a thread of its own, from `start` to `stop`. A switch that dies is
-    found again when it is back; meanwhile its queues are empty."""
+    found again when it is back; meanwhile its queues are empty. queues: whether the program reports them (`reports_queues`)."""
 
-    def __init__(self, switches: Sequence[SwitchSettings], interval_s: float = 0.1) -> None:
+    def __init__(self, switches: Sequence[SwitchSettings], interval_s: float = 0.1, queues: bool = True) -> None:
         self._interval_s = interval_s
-        self._switches = [_Watched(s) for s in switches]
+        self._switches = [_Watched(s, queues) for s in switches]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="bmv2-stats", daemon=True)
 
@@ -150,18 +147,19 @@ class Sampler:
 
 
 class _Watched:
-    def __init__(self, settings: SwitchSettings) -> None:
+    def __init__(self, settings: SwitchSettings, queues: bool) -> None:
         self._settings = settings
+        self._queues = queues
         self._table = PortTable({p.number: p.interface for p in settings.ports})
         self._thrift: Bmv2Thrift | None = None
         self._file: TextIO | None = None
 
     def sample(self) -> None:
-        waiting = self._waiting()
+        waiting = self._waiting() if self._queues else None
         counts = interface_counts(_PROC_NET_DEV.read_text())
         if self._file is None:
             self._file = self._settings.stats.open("w", newline="")
-            csv.writer(self._file).writerow(COLUMNS)
+            csv.writer(self._file).writerow((*COLUMNS, *QUEUE_COLUMNS) if self._queues else COLUMNS)
         csv.writer(self._file).writerows(self._table.rows(time.monotonic(), time.time(), counts, waiting))
         self._file.flush()
 

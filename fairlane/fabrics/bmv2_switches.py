@@ -6,21 +6,25 @@ from collections.abc import Sequence
 
 from fairlane.fabrics import bmv2_ports
 from fairlane.fabrics.bmv2_ports import PacketSizes
-from fairlane.fabrics.bmv2_stats import Sampler
+from fairlane.fabrics.bmv2_stats import QUEUE_REGISTER, Sampler
 from fairlane.fabrics.bmv2_thrift import Bmv2Error
 from fairlane.fabrics.switch_process import SwitchSettings
 from fairlane.topologies.model import Topology
 
 
 class Bmv2Switches:
-    """The BMv2 switches of one network."""
+    """The BMv2 switches of one network. reports_queues: whether their program does (`bmv2_stats.reports_queues`)."""
 
-    def __init__(self, sizes: PacketSizes) -> None:
+    def __init__(self, sizes: PacketSizes, reports_queues: bool) -> None:
         self._sizes = sizes
+        self._reports_queues = reports_queues
         self._sampler: Sampler | None = None
 
     def sentences(self, topology: Topology) -> list[str]:
-        return bmv2_ports.sentences(topology, self._sizes)
+        said = bmv2_ports.sentences(topology, self._sizes)
+        if not self._reports_queues:
+            said.append(f"BMv2 reports no queue lengths, and the program has no register {QUEUE_REGISTER}: the results have no queues")
+        return said
 
     def configure(self, settings: SwitchSettings) -> str | None:
         """Rates, depths and delays of a switch that has just started; what went wrong, None when nothing did."""
@@ -31,7 +35,7 @@ class Bmv2Switches:
         return None
 
     def start_records(self, switches: Sequence[SwitchSettings]) -> None:
-        self._sampler = Sampler(switches)
+        self._sampler = Sampler(switches, queues=self._reports_queues)
         self._sampler.start()
 
     def stop(self) -> None:

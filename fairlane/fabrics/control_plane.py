@@ -10,6 +10,7 @@ from typing import Any
 from fairlane import probes
 from fairlane.controller import config as controller_config
 from fairlane.controller import names
+from fairlane.controller.als import AlsPlane, network_of
 from fairlane.controller.changes import AlsChange, Change, RateChange
 from fairlane.controller.config import Config, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
@@ -30,6 +31,7 @@ from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
 
 PROGRAM_KEY, PLANE_KEY = ("control", loader.PROGRAM), ("control", loader.PLANE)
+CONFIGURATION, NETWORK = "controller.json", "network.json"
 _OF_ANY_PLANE = (*loader.OWN_FILES, "interval_s")
 """Keys of [control] that have an effect without Fairlane's controller."""
 
@@ -77,40 +79,58 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnPlane:
-    """A control plane of one's own. file: the Python file of its class, as it was given; "" for none, which fills no table."""
+class Plane:
+    """The control plane of a run. file: the Python file of its class, as it was given; "" for none: the class is Fairlane's, or one that fills no table."""
 
-    kind: type[ControlPlane] = ControlPlane
+    kind: type[ControlPlane] = AlsPlane
     file: str = ""
 
+    @property
+    def als(self) -> bool:
+        """Whether it does what Fairlane's controller does."""
+        return issubclass(self.kind, AlsPlane)
+
+    def options(self, folder: Path) -> list[str]:
+        """Of `python -m fairlane.controller`, with the files of `write_for`."""
+        given = ["--control", self.file] if self.file else []
+        given += ["--config" if self.als else "--network", str(folder / CONFIGURATION)]
+        return [*given, "--network", str(folder / NETWORK)] if self.als and self.file else given
+
     def sentence(self, experiment: Experiment) -> str:
-        """What a run says about it."""
+        """What a run says about it; "" for Fairlane's."""
         program = Path(experiment.settings.control.program).name
         if self.file:
             return f"control plane: {self.kind.__name__} of {self.file}"
+        if self.als:
+            return ""
         return f"control plane: none. {program} has no table of als.p4, and nothing fills its tables; --control FILE.py or plane of [control] does (docs/own-program.md)"
 
 
-def plane_of(experiment: Experiment, p4info: Path) -> OwnPlane | None:
-    """The control plane of a run; None for Fairlane's own controller. A program without any table of als.p4 has the experiment's, or one that fills nothing.
-    ProgramRefused names everything that a program for Fairlane's controller lacks, a setting that has no effect without that controller, or the fault of the
-    control plane's file."""
+def plane_of(experiment: Experiment, p4info: Path) -> Plane:
+    """A program without any table of als.p4 has the experiment's, or one that fills nothing. ProgramRefused names everything that a program for Fairlane's
+    controller, or a class that is based on it, lacks, a setting that has no effect without that controller, or the fault of the control plane's file."""
     control = experiment.settings.control
-    if not control.plane and check_program(experiment, p4info):
-        return None
+    plane = Plane(ControlPlane)
+    if control.plane:
+        try:
+            plane = Plane(own_file.load(Path(control.plane)), control.plane)
+        except PlaneError as error:
+            raise ProgramRefused(str(error), PLANE_KEY) from error
+    if (plane.als or not control.plane) and check_program(experiment, p4info):
+        return plane if plane.als else Plane()
+    if plane.als:
+        raise ProgramRefused(
+            f"{control.plane}: {plane.kind.__name__} is based on AlsPlane, and {control.program} has no table of als.p4: base it on ControlPlane.",
+            PLANE_KEY,
+        )
     if probes.is_own(probes.source(control.program)):
         raise ProgramRefused(
             f"{control.plane}: {control.program} has Fairlane's controller. Name a P4 program of your own as well: "
-            "--program FILE.p4, or program of [control] (docs/own-program.md).",
+            f"--program FILE.p4, or program of [control]; or base {plane.kind.__name__} on AlsPlane (docs/own-program.md).",
             PLANE_KEY,
         )
     _check_effective(experiment)
-    if not control.plane:
-        return OwnPlane()
-    try:
-        return OwnPlane(own_file.load(Path(control.plane)), control.plane)
-    except PlaneError as error:
-        raise ProgramRefused(str(error), PLANE_KEY) from error
+    return plane
 
 
 def _check_effective(experiment: Experiment) -> None:
@@ -198,6 +218,18 @@ def plane_configuration(
         for name, host in addressing.hosts.items()
     )
     return PlaneConfig(str(p4info), str(json), experiment.settings.control.interval_s, tuple(nodes), hosts)
+
+
+def write_for(
+    plane: Plane, experiment: Experiment, addressing: Addressing, grpc_ports: dict[str, int], program: tuple[Path, Path], folder: Path
+) -> tuple[Config | None, PlaneConfig]:
+    """What its controller needs, and the files of it in `folder`: `CONFIGURATION`, and for a user's class that is based on Fairlane's `NETWORK`. program: BMv2 JSON and P4Info."""
+    config = configuration(experiment, addressing, grpc_ports, *program) if plane.als else None
+    network = plane_configuration(experiment, addressing, grpc_ports, *program) if plane.file or config is None else network_of(config)
+    write(config or network, folder / CONFIGURATION)
+    if config is not None and plane.file:
+        write(network, folder / NETWORK)
+    return config, network
 
 
 def located(

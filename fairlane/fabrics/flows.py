@@ -15,6 +15,7 @@ from fairlane.hosts.sources import Source
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 
+# Of a flow whose `port_offset` is 0. RTP takes two.
 RTP_PORT = 5004
 TCP_PORT = 5201
 # Between the seeds of a flow's receivers: further than the flows of any experiment lie apart.
@@ -126,7 +127,7 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
     stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
     arguments = [
         "--port",
-        str(RTP_PORT),
+        str(RTP_PORT + flow.port_offset),
         "--start-at",
         f"{start_s:.6f}",
         "--stop-at",
@@ -181,7 +182,14 @@ def _argument(value: object) -> str:
 
 
 def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
-    arguments = ["--port", str(TCP_PORT), "--packet-bytes", str(flow.settings.packet_bytes), "--congestion", kernel_congestion(flow)]
+    arguments = [
+        "--port",
+        str(TCP_PORT + flow.port_offset),
+        "--packet-bytes",
+        str(flow.settings.packet_bytes),
+        "--congestion",
+        kernel_congestion(flow),
+    ]
     if role == "sender":
         arguments += ["--start-at", f"{start_s:.6f}", "--stop-at", f"{timing.stop_s(flow):.6f}"]
     return "fairlane.hosts.tcp_iperf3", arguments

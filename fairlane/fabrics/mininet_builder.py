@@ -212,9 +212,11 @@ class MininetNetwork:
         host_tcp: Mapping[str, HostTcp] | None = None,
         packet_sizes: PacketSizes = PacketSizes(1000, 1000),
         plans: LinkPlans | None = None,
+        program: Path | None = None,
     ) -> None:
         """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
-        links; None: they lose nothing and do not change."""
+        links; None: they lose nothing and do not change. program: compiled, for targets that read
+        queues from its registers; None: it has such a register."""
         setLogLevel("error")
         self.topology = topology
         self.addressing: Addressing = addresses.assign(topology)
@@ -224,7 +226,7 @@ class MininetNetwork:
         self._toolchain = toolchain
         self._host_tcp = dict(host_tcp or {})
         self._ping_bytes = 98 if toolchain.target.own_links else packet_sizes.largest
-        self._bmv2 = None if toolchain.target.own_links else _bmv2_switches(packet_sizes)
+        self._bmv2 = None if toolchain.target.own_links else _bmv2_switches(packet_sizes, program)
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
         self._plans = LinkPlans(topology) if plans is None else plans
         self._starts = 0
@@ -456,11 +458,12 @@ class MininetNetwork:
         node.know(IPv4Interface(f"{address.ip}/{addresses.PREFIX_LENGTH}"))
 
 
-def _bmv2_switches(sizes: PacketSizes) -> Bmv2Switches:
+def _bmv2_switches(sizes: PacketSizes, program: Path | None) -> Bmv2Switches:
     # Its Thrift library is imported only where it is needed.
+    from fairlane.fabrics.bmv2_stats import reports_queues
     from fairlane.fabrics.bmv2_switches import Bmv2Switches
 
-    return Bmv2Switches(sizes)
+    return Bmv2Switches(sizes, program is None or reports_queues(program))
 
 
 def _subnet(ip: str) -> str:

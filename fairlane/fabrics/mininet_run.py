@@ -73,9 +73,9 @@ def network(
     grpc_ports = {name: options.first_grpc_port + i for i, name in enumerate(experiment.topology.switches)}
     preflight.check_ports(list(grpc_ports.values()), options.toolchain.target)
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    own = control_plane.plane_of(experiment, p4info_path)
-    if own is not None:
-        say(own.sentence(experiment))
+    plane = control_plane.plane_of(experiment, p4info_path)
+    if sentence := plane.sentence(experiment):
+        say(sentence)
     headers = Headers(json_path)
     for flow in experiment.flows:
         headers.of(flow)
@@ -98,18 +98,17 @@ def network(
                 host_tcp=flows.host_tcp(experiment),
                 packet_sizes=flows.packet_sizes(experiment),
                 plans=LinkPlans.of(experiment),
+                program=json_path,
             )
             for sentence in fabric.sentences():
                 say(sentence)
             fabric.start()
         except FabricError as error:
             raise RunFailed(str(error)) from error
-        make = control_plane.configuration if own is None else control_plane.plane_configuration
-        control_plane.write(make(experiment, fabric.addressing, grpc_ports, json_path, p4info_path), folder / "controller.json")
+        control_plane.write_for(plane, experiment, fabric.addressing, grpc_ports, (json_path, p4info_path), folder)
 
         def start_controller() -> Process:
-            module, more = ("fairlane.controller", []) if own is None else ("fairlane.controller.plane", ["--control", own.file])
-            argv = [*python_child.of_module(module), *more, "--config", str(folder / "controller.json"), "--out", str(folder)]
+            argv = [*python_child.of_module("fairlane.controller"), *plane.options(folder), "--out", str(folder)]
             argv += ["--changes", str(folder / _CHANGES)]
             controllers.append(spawn("controller", argv, folder / "controller.log"))
             record.add(controllers[-1].pid)

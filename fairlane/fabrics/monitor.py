@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics.progress import Snapshot
+from fairlane.fabrics.progress import Snapshot, receivers
 from fairlane.fabrics.raw import CsvTail
 
 _AVERAGE_S = 1.0
 
 
 class Monitor:
-    """A flow's rate is the switch's sending rate to its receiver: the same measure for every kind of flow, available while it runs."""
+    """Rates are what switches send to receivers: the same measure for every kind of flow, available while it runs."""
 
     def __init__(self, experiment: Experiment, folder: Path) -> None:
         self._experiment = experiment
@@ -27,9 +27,9 @@ class Monitor:
         self._told: tuple[int | None, float | None, float | None] = (None, None, None)
         ports = experiment.topology.ports()
         self._last_hop = {}
-        for flow in experiment.flows:
-            edge = ports[flow.receiver][0]
-            self._last_hop[flow.name] = (edge.peer, edge.peer_port)
+        for name, receiver in receivers(experiment.flows).items():
+            edge = ports[receiver][0]
+            self._last_hop[name] = (edge.peer, edge.peer_port)
 
     def snapshot(self, elapsed_s: float) -> Snapshot:
         for switch in self._experiment.topology.switches:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +14,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from fairlane.experiments.model import Flow
+
 _LINE_EVERY_S = 5.0
 _MOST_FLOWS = 40
 """Whose rates are shown: a line or table of thousands takes longer than the run."""
@@ -21,7 +23,7 @@ _MOST_FLOWS = 40
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A moment of a run. elapsed_s: negative before the first flow starts. rates_bps: what reaches each flow's receiver, headers included."""
+    """A moment of a run. elapsed_s: negative before the first flow starts. rates_bps: what reaches each receiver, headers included, by the names of `receivers`."""
 
     elapsed_s: float
     duration_s: float
@@ -30,6 +32,14 @@ class Snapshot:
     fair_rate_bps: float | None
     queue_packets: float | None
     utilisation: float | None
+
+
+def receivers(flows: Iterable[Flow]) -> dict[str, str]:
+    """By name, the hosts whose links are shown: the name of the flow that ends there, or of the host with the number of its flows."""
+    found: dict[str, list[str]] = {}
+    for flow in flows:
+        found.setdefault(flow.receiver, []).append(flow.name)
+    return {names[0] if len(names) == 1 else f"to {host} ({len(names)} flows)": host for host, names in found.items()}
 
 
 class Progress(Protocol):
@@ -114,7 +124,7 @@ def _state(snapshot: Snapshot) -> str:
 
 def _more(snapshot: Snapshot) -> str:
     further = len(snapshot.rates_bps) - _MOST_FLOWS
-    return f" and {further} more flows" if further > 0 else ""
+    return f" and {further} more" if further > 0 else ""
 
 
 def _render(snapshot: Snapshot) -> Group:

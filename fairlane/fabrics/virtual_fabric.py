@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias, TypeVar
 
 from fairlane import specs
+from fairlane.controller.als import AlsPlane
 from fairlane.controller.changes import Change as ControllerChange
+from fairlane.controller.plane import own_file
 from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
@@ -24,12 +26,11 @@ from fairlane.fabrics import control_plane, descriptors, flows, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers
-from fairlane.fabrics.progress import Progress, Snapshot
+from fairlane.fabrics.progress import Progress, Snapshot, receivers
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
-from fairlane.fabrics.virtual_control import VirtualController
-from fairlane.fabrics.virtual_plane import VirtualPlane
+from fairlane.fabrics.virtual_control import VirtualControl
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
@@ -93,7 +94,7 @@ class ActiveRun:
     network: Network
     experiment: Experiment
     hosts: Hosts
-    controller: VirtualController | VirtualPlane
+    controller: VirtualControl
     records: Records
     timing: Timing
     headers: Headers
@@ -135,7 +136,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     descriptors.provide(tables + captures, what)
     timing = _timing(experiment)
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
-    if isinstance(controller, VirtualPlane):
+    if controller.sentence:
         progress.say(controller.sentence)
     headers = Headers(controller.program)
     try:
@@ -198,11 +199,11 @@ def _timing(experiment: Experiment) -> Timing:
 
 def build(
     experiment: Experiment, options: Options, folder: Path, changes: Sequence[ControllerChange] = ()
-) -> tuple[Network, addressing.Addressing, VirtualController | VirtualPlane]:
+) -> tuple[Network, addressing.Addressing, VirtualControl]:
     """The network of an experiment with its control plane, without its flows: (network, addressing, controller). folder: for the compiled
     program, the controller's configuration and its records. changes: those that the controller is told of."""
     json_path, p4info_path = targets.compiled(experiment, options.toolchain, folder)
-    own = control_plane.plane_of(experiment, p4info_path)
+    plane = control_plane.plane_of(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
     network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
@@ -218,7 +219,7 @@ def build(
                 seen.add(port.link_index)
                 network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
     numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(topology.switches)}
-    controller = _controller(experiment, addresses, numbers, (json_path, p4info_path), own, folder, changes)
+    controller = _controller(experiment, addresses, numbers, (json_path, p4info_path), plane, folder, changes)
     network.set_control_plane(controller)
     return network, addresses, controller
 
@@ -228,19 +229,17 @@ def _controller(
     addresses: addressing.Addressing,
     numbers: dict[str, int],
     program: tuple[Path, Path],
-    own: control_plane.OwnPlane | None,
+    plane: control_plane.Plane,
     folder: Path,
     changes: Sequence[ControllerChange],
-) -> VirtualController | VirtualPlane:
+) -> VirtualControl:
     """With its configuration in `folder`. program: BMv2 JSON and P4Info."""
-    if own is None:
-        config = control_plane.configuration(experiment, addresses, numbers, *program)
-        control_plane.write(config, folder / "controller.json")
-        return VirtualController(config, folder, changes)
-    network = control_plane.plane_configuration(experiment, addresses, numbers, *program)
-    control_plane.write(network, folder / "controller.json")
+    config, network = control_plane.write_for(plane, experiment, addresses, numbers, program, folder)
     try:
-        return VirtualPlane(network, own, own.sentence(experiment), folder, changes)
+        made = own_file.made(plane.file, plane.kind)
+        if isinstance(made, AlsPlane) and config is not None:
+            made.config = config
+        return VirtualControl(made, network, folder, changes, file=plane.file, sentence=plane.sentence(experiment))
     except PlaneError as error:
         raise ProgramRefused(str(error), control_plane.PLANE_KEY) from error
 
@@ -292,11 +291,10 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             network.schedule_rates(begin_ns, p.node, p.number, p.trace.rates_ns_bps)
 
 
-def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers, port_offset: int = 0) -> None:
-    """ValueError when the network refuses it. seed: of the flow's own random numbers. port_offset: even, of
-    its UDP or TCP ports, where its hosts have had a flow before. Refusal: as of `Headers.of`."""
+def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers) -> None:
+    """ValueError when the network refuses it. seed: of the flow's own random numbers. Refusal: as of `Headers.of`."""
     settings = flow.settings
-    rtp_port = flows.RTP_PORT + port_offset
+    rtp_port = flows.RTP_PORT + flow.port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
@@ -308,7 +306,7 @@ def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: i
             options=settings.network_options(),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
-        network.add_tcp_flow(_path(flow, timing, flows.TCP_PORT + port_offset), tcp)
+        network.add_tcp_flow(_path(flow, timing, flows.TCP_PORT + flow.port_offset), tcp)
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, headers, rtp_port)
     else:
@@ -435,7 +433,6 @@ class Records:
         self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
         self._host_ports = experiment.topology.ports()
-        self._last_hops: dict[str, tuple[int, int]] = {}
         for flow in experiment.flows:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
@@ -451,8 +448,6 @@ class Records:
                 kinds=self._needed.kinds if self._needed else None,
                 extension_bytes=self._headers.bytes_of(flow),
             )
-        last = self._host_ports[flow.receiver][0]
-        self._last_hops[flow.name] = (self._switches.index(last.peer), last.peer_port)
 
     def drain(self) -> None:
         for file, rows in zip(self._ports, self._network.take_port_rows(self._only)):
@@ -480,8 +475,9 @@ class Records:
         return [sender, *(receivers.get(host, ()) for host in flow.receivers)]
 
     def rates_bps(self) -> dict[str, float]:
-        """What reaches each flow's receiver, over the last interval."""
-        intervals = {name: self._network.port_interval(*hop) for name, hop in self._last_hops.items()}
+        """As `Snapshot` has them, over the last interval."""
+        last = {name: self._host_ports[host][0] for name, host in receivers(self._flows).items()}
+        intervals = {name: self._network.port_interval(self._switches.index(p.peer), p.peer_port) for name, p in last.items()}
         return {name: 0.0 if interval is None else interval[0] for name, interval in intervals.items()}
 
     def queue_packets(self, switch: str, port: int) -> float | None:

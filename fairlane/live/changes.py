@@ -48,19 +48,21 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
             raise Refusal(f"no host {host!r}{schema.nearest(host, hosts)}")
     if sender == receiver:
         raise Refusal(f"{sender} cannot send to itself")
-    same = [f for f in experiment.flows if (f.sender, f.receiver) == (sender, receiver)]
-    for other in same:
-        if other.stop_s is None or other.stop_s > now_s:
-            raise Refusal(f"{other.name} goes from {sender} to {receiver}: both would count as one connection. Choose another pair.")
     start_ns = (active.network.now_ns // _START_NS + 1) * _START_NS
     name = _free_name(experiment, kind)
-    flow = Flow(name, kind, sender, receiver, start_ns / NS - active.timing.begin_s, _settings(experiment, kind, sender, receiver))
+    flow = Flow(
+        name,
+        kind,
+        sender,
+        receiver,
+        start_ns / NS - active.timing.begin_s,
+        _settings(experiment, kind, sender, receiver),
+        port_offset=loader.Ports(experiment.flows).take(sender, [receiver]),
+    )
     if flow.start_s >= experiment.duration_s:
         raise Refusal("the run is at its end.")
-    # Packets still under way of an earlier flow of these hosts go to its own ports.
-    port_offset = 2 * len(same)
     seed = experiment.seed * 1000 + len(experiment.flows)
-    virtual_fabric.add_flow(active.network, flow, active.hosts, active.timing, seed, active.headers, port_offset)
+    virtual_fabric.add_flow(active.network, flow, active.hosts, active.timing, seed, active.headers)
     active.experiment = dataclasses.replace(experiment, flows=(*experiment.flows, flow))
     active.records.add_flow(flow)
     return [{"time_s": _round(flow.start_s), "do": "add", "flow": name, "kind": kind, "from": sender, "to": receiver}]

@@ -87,7 +87,7 @@ def port_values(row: dict[str, Any], causes: list[str]) -> tuple[float, ...]:
     return (
         float(row["rx_bytes"]),
         float(row["tx_bytes"]),
-        float(row["queue_integral_packet_s"]),
+        float(row.get("queue_integral_packet_s", math.nan)),
         *(float(row.get(f"drop_{cause}", 0) or 0) for cause in causes),
     )
 

@@ -40,6 +40,7 @@ from fairlane.studies import collect, measures, store
 
 _SOURCES = (
     "controller/*.py",
+    "controller/plane/*.py",
     "hosts/*.py",
     "hosts/algorithms/__init__.py",
     "hosts/algorithms/base.py",

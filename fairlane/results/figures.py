@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from fairlane.arithmetic import square, total
 from fairlane.experiments.model import Check
+from fairlane.results import completions
 
 
 @dataclass(frozen=True)
 class FlowFigures:
     """Over the part of the window in which the flow was active. A flow that was not active in it has no rate and no share there: not a number, in no mean
     and in no index. completion_s: from the flow's start until its last byte was acknowledged, in or before the window; not a number where it did not end by
-    itself."""
+    itself. slowdown: completion_s over the time that the file needs in an empty network."""
 
     name: str
     kind: str
@@ -22,6 +24,7 @@ class FlowFigures:
     sent_packets: int
     lost_packets: int
     completion_s: float = math.nan
+    slowdown: float = math.nan
 
     @property
     def was_active(self) -> bool:
@@ -36,7 +39,7 @@ class FlowFigures:
 @dataclass(frozen=True)
 class KindFigures:
     """Over the flows of a kind that were active in the window. flows: their number. share: of the goodput of all flows, 0 to 1. jain_index: of their
-    goodputs, 1 when all are equal."""
+    goodputs, 1 when all are equal. complete: flows that ended by themselves, whenever; completion_s, slowdown: theirs, by percentile ("p50"), empty without any."""
 
     kind: str
     flows: int
@@ -44,6 +47,9 @@ class KindFigures:
     share: float
     mean_loss_fraction: float
     jain_index: float
+    complete: int = 0
+    completion_s: Mapping[str, float] = field(default_factory=dict)
+    slowdown: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,8 +105,17 @@ def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
     rates = [f.goodput_bps for f in active if f.kind == kind]
     losses = [f.loss_fraction for f in active if f.kind == kind and f.sent_packets]
     all_bps = total(f.goodput_bps for f in active)
+    complete = [f for f in flows if f.kind == kind and not math.isnan(f.completion_s)]
     return KindFigures(
-        kind, len(rates), mean(rates), total(rates) / all_bps if rates and all_bps else math.nan, mean(losses), jain_index(rates)
+        kind,
+        len(rates),
+        mean(rates),
+        total(rates) / all_bps if rates and all_bps else math.nan,
+        mean(losses),
+        jain_index(rates),
+        len(complete),
+        completions.percentiles([f.completion_s for f in complete]),
+        completions.percentiles([f.slowdown for f in complete]),
     )
 
 

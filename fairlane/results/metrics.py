@@ -34,7 +34,7 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
     record = series.flows[index]
     span = record.active_in(*window)
     if span is None:
-        return FlowFigures(record.flow.name, record.flow.kind, math.nan, math.nan, 0, 0, record.completion_s)
+        return FlowFigures(record.flow.name, record.flow.kind, math.nan, math.nan, 0, 0, record.completion_s, record.slowdown)
     # A flow that comes after the window's begin or goes before its end is judged by its own time.
     start, end = span
     return FlowFigures(
@@ -45,6 +45,7 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
         round(record.sent.over(start, end)),
         max(0, round(record.lost.over(start, end))),
         record.completion_s,
+        record.slowdown,
     )
 
 
@@ -104,10 +105,16 @@ def connections_exact_fraction(series: Series, figures: Figures) -> float:
     crossing = _crossing(series)
     exact = sum(
         records.get(round(end / interval, 3))
-        == len({group_of(f) for f in active_flows(series, end - interval, end) if f.flow.name in crossing})
+        == len({_connection(f) for f in active_flows(series, end - interval, end) if f.flow.name in crossing})
         for end in ends
     )
     return exact / len(ends) if ends else math.nan
+
+
+def _connection(record: FlowRecord) -> tuple[str, str]:
+    """What counts as one [ALS sec 3.1]: a pair of addresses. All receivers of a layered flow are one."""
+    group = group_of(record)
+    return (record.flow.sender, record.flow.receiver if group == record.flow.name else group)
 
 
 def _crossing(series: Series) -> set[str]:
@@ -121,10 +128,9 @@ def _crossing(series: Series) -> set[str]:
 
 
 def fair_rate_delay_s(series: Series, figures: Figures) -> float:
-    """The longest time from a flow's first packet until the R_f in force at the bottleneck counts it, over the whole run;
+    """The longest time from a connection's first packet until the R_f in force at the bottleneck counts it, over the whole run;
     infinite when that never happened."""
-    crossing = _crossing(series)
-    spans = [f.active for f in series.flows if f.active is not None and f.flow.name in crossing]
+    spans = _connected(series)
     starts, ends = sorted(start for start, _ in spans), sorted(end for _, end in spans)
     records = series.fair_rates[series.experiment.bottleneck]
     worst = 0.0
@@ -133,6 +139,20 @@ def fair_rate_delay_s(series: Series, figures: Figures) -> float:
         expected = bisect.bisect_right(starts, start) - bisect.bisect_left(ends, start)
         worst = max(worst, next((r.time_s - start for r in records if r.time_s >= start and r.connections >= expected), math.inf))
     return worst if starts else math.nan
+
+
+def _connected(series: Series) -> list[tuple[float, float]]:
+    """When connections over the bottleneck are active. Flows of one pair of hosts that overlap are one."""
+    crossing = _crossing(series)
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for record in sorted((f for f in series.flows if f.active is not None and f.flow.name in crossing), key=lambda f: f.active or ()):
+        assert record.active is not None
+        spans = found.setdefault((record.flow.sender, record.flow.receiver), [])
+        if spans and record.active[0] <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(spans[-1][1], record.active[1])
+        else:
+            spans.append(record.active)
+    return [span for spans in found.values() for span in spans]
 
 
 def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> float:

@@ -13,6 +13,7 @@ from rich.table import Table
 from fairlane.arithmetic import total
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
+from fairlane.results import completions
 from fairlane.results.fidelity import Fidelity
 from fairlane.results.figures import CheckResult, Figures
 
@@ -45,6 +46,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "lost_packets": f.lost_packets,
                 "loss_fraction": f.loss_fraction,
                 "completion_s": f.completion_s,
+                "slowdown": f.slowdown,
             }
             for f in figures.flows
         ],
@@ -56,6 +58,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "share": k.share,
                 "mean_loss_fraction": k.mean_loss_fraction,
                 "jain_index": k.jain_index,
+                **({"complete": k.complete, "completion_s": k.completion_s, "slowdown": k.slowdown} if k.complete else {}),
             }
             for k in figures.kinds
         ],
@@ -150,7 +153,7 @@ def _table(title: str, *columns: str) -> Table:
 def _flows(figures: Figures) -> Table:
     ends = any(not math.isnan(f.completion_s) for f in figures.flows)
     heads = ["flow", "kind", "goodput Mb/s", "fair share Mb/s", "share %", "sent packets", "lost", "loss %"]
-    table = _table("Flows", *heads, *(["complete after s"] if ends else []))
+    table = _table("Flows", *heads, *(["complete after s", "slowdown"] if ends else []))
     all_bps = total(f.goodput_bps for f in figures.flows if f.was_active)
     for f in figures.flows[:_MOST_ROWS]:
         table.add_row(
@@ -162,14 +165,23 @@ def _flows(figures: Figures) -> Table:
             str(f.sent_packets),
             str(f.lost_packets),
             _known(100 * f.loss_fraction, 2),
-            *([_known(f.completion_s, 3)] if ends else []),
+            *([_known(f.completion_s, 3), _known(f.slowdown, 2)] if ends else []),
         )
     return table
 
 
 def _kinds(figures: Figures) -> Table:
-    table = _table("Kinds of flow", "kind", "flows", "mean goodput Mb/s", "share %", "mean loss %", "Jain's index")
+    ends = any(k.complete for k in figures.kinds)
+    parts = [f"p{part}" for part in completions.PERCENTILES]
+    heads = ["kind", "flows", "mean goodput Mb/s", "share %", "mean loss %", "Jain's index"]
+    table = _table(
+        "Kinds of flow", *heads, *(["complete", f"after s, {', '.join(parts)}", f"slowdown, {', '.join(parts)}"] if ends else [])
+    )
     for k in figures.kinds:
+        times, slowdowns = (
+            ", ".join(_known(found.get(part, math.nan), digits) for part in parts)
+            for found, digits in ((k.completion_s, 3), (k.slowdown, 2))
+        )
         table.add_row(
             k.kind,
             str(k.flows),
@@ -177,6 +189,7 @@ def _kinds(figures: Figures) -> Table:
             _known(100 * k.share, 1),
             _known(100 * k.mean_loss_fraction, 2),
             _known(k.jain_index, 3),
+            *([str(k.complete), times, slowdowns] if ends else []),
         )
     return table
 

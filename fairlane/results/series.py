@@ -19,8 +19,8 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.hosts.records import PLAIN_HEADERS_BYTES
-from fairlane.results import columns, layers
-from fairlane.topologies.model import Port
+from fairlane.results import columns, completions, layers
+from fairlane.topologies.model import Port, Topology
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ class FlowRecord:
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
     start until the last byte of a flow that ends by itself was acknowledged; startup_s: of a TCP flow, from its start until it sent data; both not a number for
-    others, and for kernels' TCP."""
+    others, and for kernels' TCP. slowdown: completion_s over the time that the same file needs in an empty network."""
 
     flow: Flow
     goodput: Steps
@@ -85,6 +85,7 @@ class FlowRecord:
     control_bytes: Sequence[tuple[float, int]] = ()
     completion_s: float = math.nan
     startup_s: float = math.nan
+    slowdown: float = math.nan
 
     def active_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
         """The part of a window in which the flow was active; None when it was not. A microsecond more or less is the window's own begin or end."""
@@ -181,7 +182,12 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
-    flows = [record for f in experiment.flows if f.start_s < experiment.duration_s for record in _flow(folder, f, timing, every_s, whole)]
+    flows = [
+        _with_slowdown(record, experiment.topology)
+        for f in experiment.flows
+        if f.start_s < experiment.duration_s
+        for record in _flow(folder, f, timing, every_s, whole)
+    ]
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
 
@@ -240,7 +246,8 @@ def _link(port: Port, rows: raw.Columns, control: raw.Columns, rates: list[tuple
         name,
         port,
         Steps(times, begun if port.trace is not None or "busy_s" not in rows else _left(times, begun, rows["busy_s"], rates)),
-        Steps(times, rows["queue_integral_packet_s"].astype(float)),
+        # BMv2 reports no queues of a program without the register.
+        Steps(times, rows["queue_integral_packet_s"].astype(float)) if "queue_integral_packet_s" in rows else None,
         {**others, **drops, **held},
         rates,
         marks,
@@ -365,7 +372,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings = received["data"], sent["sent"]
     times, retransmits = sendings["t"], sendings["retransmitted"]
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
-    payload = flow.settings.packet_bytes - (52 if flow.tcp_settings.timestamps else 40)
+    payload = flow.tcp_settings.payload_bytes
     sent_s, arrived_s = _from_start(sendings), _from_start(data)
     active = (float(sent_s[0]), float(times[-1])) if len(sendings) else None
     complete, sizes = sent["complete"].pairs("t", "bytes").columns
@@ -400,6 +407,13 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
         startup_s=float(sent["first_data"]["t"][0] - active[0]) if active is not None and len(sent["first_data"]) else math.nan,
     )
+
+
+def _with_slowdown(record: FlowRecord, topology: Topology) -> FlowRecord:
+    if math.isnan(record.completion_s):
+        return record
+    alone_s = completions.empty_network_s(topology, record.flow, handshake=record.startup_s > 0)
+    return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
 
 
 def _from_start(records: columns.Columns) -> np.ndarray:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.schemes import registry
-from fairlane.schemes.base import Average, Counter, Parameters, Scheme
+from fairlane.schemes.base import Average, Column, Counter, Parameters, PortLoop, Scheme
 
 KEY = "own_schemes"
 """Of a recorded experiment."""
 
 
 def described(links: Iterable[tuple[Parameters | None, int]]) -> dict[str, Any]:
-    """What a record says of schemes, those of links with their buffers in packets, under `KEY`: by name, title, counters, queues of a port, whether
+    """What a record says of schemes, those of links with their buffers in packets, under `KEY`: by name, title, counters, columns of its control loop, queues of a port, whether
     all of it marks, and averages, each of parameters and a buffer. Empty where all of them come with Fairlane."""
     found: dict[str, Any] = {}
     for aqm, queue_packets in links:
@@ -31,6 +31,7 @@ def described(links: Iterable[tuple[Parameters | None, int]]) -> dict[str, Any]:
                 "marks": scheme.always_marks,
                 "averages": [],
                 **({"everywhere": True} if scheme.everywhere else {}),
+                **({"loop": [dataclasses.asdict(column) for column in scheme.loop.columns]} if scheme.loop else {}),
             },
         )
         average = aqm.average(queue_packets)
@@ -61,6 +62,8 @@ def _scheme(name: str, said: Mapping[str, Any], keys: list[str]) -> Scheme:
         "Recorded", [(key, Any) for key in keys], bases=(Parameters,), namespace=members, frozen=True
     )
     counters = tuple(Counter(**{**counter, "names": tuple(counter["names"])}) for counter in said["counters"])
-    scheme = Scheme(name, str(said["title"]), parameters, {}, counters, everywhere=bool(said.get("everywhere")))
+    columns = tuple(Column(**column) for column in said.get("loop", ()))
+    loop = type("RecordedLoop", (PortLoop,), {"columns": columns}) if columns else None
+    scheme = Scheme(name, str(said["title"]), parameters, {}, counters, everywhere=bool(said.get("everywhere")), loop=loop)
     vars(scheme)["folder"] = Path("/") / "recorded" / name  # not looked for: it may be anywhere, or gone
     return scheme

@@ -19,7 +19,7 @@ import numpy as np
 from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.results import metrics
+from fairlane.results import completions, metrics
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, Steps
 from fairlane.results.shares import ShareTable, group_of
@@ -148,6 +148,16 @@ def _delays_s(flows: list[FlowRecord], window: tuple[float, float]) -> list[floa
 
 Window = tuple[float, float]
 
+
+def _known(flows: list[FlowRecord], figure: str) -> list[float]:
+    """Of the flows that have ended by themselves, whenever: `completion_s` or `slowdown`."""
+    return [value for f in flows if not math.isnan(value := getattr(f, figure))]
+
+
+def _percentile_of(figure: str, part: int) -> Callable[[list[FlowRecord], Window], float]:
+    return lambda flows, window: completions.percentile(_known(flows, figure), part)
+
+
 OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "count": lambda flows, window: float(len(flows)),
     "mean_bps": lambda flows, window: mean(_rates(flows, window)),
@@ -170,10 +180,15 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "outstanding_packets": lambda flows, window: mean([v for f in flows for t, v in f.outstanding if window[0] <= t <= window[1]]),
     "delayed": lambda flows, window: mean(_late(flows, window)),
     "delivery_index": lambda flows, window: mean(_delivery(flows, window)),
+    "complete": lambda flows, window: float(len(_known(flows, "completion_s"))),
+    "completion_mean_s": lambda flows, window: mean(_known(flows, "completion_s")),
+    "slowdown_mean": lambda flows, window: mean(_known(flows, "slowdown")),
+    **{f"completion_p{part}_s": _percentile_of("completion_s", part) for part in completions.PERCENTILES},
+    **{f"slowdown_p{part}": _percentile_of("slowdown", part) for part in completions.PERCENTILES},
     "mean_delay_s": lambda flows, window: mean(_delays_s(flows, window)),
 }
 """Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)
-and loss are over the whole window; all else is over the part of it in which each flow was active, without the flows that were not."""
+and loss are over the whole window; figures of complete flows are over the whole run; all else is over the part of it in which each flow was active, without the flows that were not."""
 
 
 def _link(series: Series) -> dict[str, float]:
@@ -221,7 +236,7 @@ def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str
 
 def groups(series: Series) -> dict[str, list[FlowRecord]]:
     """Flows by group of the experiment's file, and "all"."""
-    found: dict[str, list[FlowRecord]] = {group.name: [] for group in series.experiment.settings.flows}
+    found: dict[str, list[FlowRecord]] = {name: [] for name in series.experiment.settings.groups}
     for record in series.flows:
         flow = group_of(record)
         owner = next(name for name in sorted(found, key=len, reverse=True) if flow == name or flow.startswith(f"{name}-"))

@@ -82,7 +82,7 @@ def jobs(study: Study) -> list[Job]:
         if sources:
             document = programs.named(document, {key: programs.carried(source) for key, source in sources.items()})
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
-        kinds = sorted({group.kind for group in experiment.settings.flows})
+        kinds = sorted(set(experiment.settings.groups.values()))
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
         inputs = store.digest_of(
             [
@@ -133,13 +133,13 @@ def _check_program(experiment: Experiment, study: Study, checked: set[tuple[Any,
         try:
             experiment = _with_programs(experiment, study.files)
             _, p4info = targets.compiled(experiment, targets.compiler(), Path(folder))
-            own_plane = control_plane.plane_of(experiment, p4info)
-            if own_plane is not None and not own_plane.file:  # a single run says so; a study would give empty figures
+            plane = control_plane.plane_of(experiment, p4info)
+            if not plane.als and not plane.file:  # a single run says so; a study would give empty figures
                 raise ProgramRefused(
                     f"{control.program} has no table of als.p4, and nothing fills its tables: --control FILE.py or plane of [control] does "
                     "(docs/own-program.md)"
                 )
-            if own_plane is not None:
+            if not plane.als:
                 _check_measured(study, control.program)
         except ProgramRefused as error:
             raise control_plane.located(error, study.document, study.files.program_paths, study.files.control or None) from error

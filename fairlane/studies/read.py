@@ -123,7 +123,7 @@ def runs(document: Document, name: str, quick: bool = False) -> tuple[sweep.Swee
             continue  # a seed decides nothing that could be refused
         experiment = loader.from_document(point.document, name)
         settings = settings or experiment.settings
-        groups |= dict.fromkeys(group.name for group in experiment.settings.flows)
+        groups |= dict.fromkeys(experiment.settings.groups)
     assert settings is not None
     return expanded, settings, tuple(groups)
 

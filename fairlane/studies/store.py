@@ -45,7 +45,6 @@ _SOURCES = (
     "results/series.py",
     "fabrics/virtual_control.py",
     "fabrics/virtual_fabric.py",
-    "fabrics/virtual_plane.py",
     "studies/measures.py",
     "studies/points.py",
     "studies/settling.py",

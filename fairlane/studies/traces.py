@@ -1,4 +1,4 @@
-"""The user's own traces in a study: results depend on their text, and each job carries it to its worker."""
+"""The user's own traces, and distributions of sizes, in a study: results depend on their text, and each job carries it to its worker."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fairlane.experiments import expressions
+from fairlane.experiments import expressions, workloads
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.studies.study import Study
 from fairlane.topologies import trace
 
 
 def own(document: Document) -> dict[str, Path]:
-    """Files beside an experiment's file, by the names that it gives them; Fairlane's own traces are everywhere."""
-    found = {document.at(path): trace.file_of(document, path) for path in _keys(document.values.get("topology"), ("topology",))}
-    return {name: file for name, file in found.items() if file != trace.FOLDER / name}
+    """Files beside an experiment's file, by the names that it gives them; Fairlane's own are everywhere."""
+    traces = {document.at(path): trace.file_of(document, path) for path in _keys(document.values.get("topology"), ("topology",))}
+    sizes = {document.at(path): workloads.file_of(document, path) for path in _sizes(document)}
+    return {name: file for name, file in (traces | sizes).items() if file.parent not in (trace.FOLDER, workloads.FOLDER)}
+
+
+def _sizes(document: Document) -> list[KeyPath]:
+    tables = document.values.get("workloads")
+    named = enumerate(tables) if isinstance(tables, list) else ()
+    return [("workloads", i, "sizes") for i, table in named if isinstance(table, dict) and isinstance(table.get("sizes"), str)]
 
 
 def carried(file: Path) -> tuple[str, str]:
@@ -26,10 +33,16 @@ def carried(file: Path) -> tuple[str, str]:
 
 
 def renamed(document: Document, names: Mapping[str, str]) -> Document:
-    """The same experiment, its traces under other names."""
+    """The same experiment, its files under other names."""
     if not names:
         return document
-    return Document(document.name, {**document.values, "topology": _renamed(document.values["topology"], names)}, document.places)
+    values = {**document.values, "topology": _renamed(document.values["topology"], names)}
+    if "workloads" in values:
+        values["workloads"] = [
+            {**table, "sizes": names.get(table["sizes"], table["sizes"])} if isinstance(table.get("sizes"), str) else table
+            for table in values["workloads"]
+        ]
+    return Document(document.name, values, document.places)
 
 
 def everywhere(value: Any, names: Mapping[str, str]) -> Any:

@@ -193,7 +193,7 @@ class TutorialNetwork:
                 requests.write_text("".join(f"{text_format.MessageToString(u.update)}---\n" for u in program.updates))
             for located in program.updates:
                 try:
-                    session.apply(located.update)
+                    session.apply([located.update])
                 except SwitchError as error:
                     assert program.runtime is not None
                     raise program.runtime.document.error(located.path, str(error)) from error

@@ -14,10 +14,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from finsy.proto import p4r
+
 from fairlane.controller.config import Config, Port, Route, Switch
-from fairlane.controller.core import SwitchControl, counter_rows, digest_rows
+from fairlane.controller.core import SwitchControl
 from fairlane.controller.grpc_client import GrpcSwitch
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane import calls
+from fairlane.controller.plane.names import Names, counter_rows, digest_rows
 
 ADDRESS = "127.0.0.1:9559"
 
@@ -66,20 +69,37 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         ports = (Port(1, 10_000_000), Port(2, 10_000_000))
         route = Route("10.0.2.2/32", 2, "02:00:00:00:00:21", "02:00:00:00:00:22")
         description = Switch("s1", 1, ADDRESS, ports, (route,))
-        p4info = P4Info.read(Path(p4info_path))
-        control = SwitchControl(description, p4info, Config(p4info_path, bmv2_json, (description,)))
+        names = Names.read(Path(p4info_path))
+        control = SwitchControl(description, names, Config(p4info_path, bmv2_json, (description,)))
         digests: list = []
 
         def on_message(message) -> None:
             if message.HasField("digest"):
                 digests.append(len(message.digest.data))
-                client.send(control.on_digest(message.digest.digest_id, message.digest.list_id, digest_rows(message.digest)))
+                _, members = names.digest_members(message.digest.digest_id)
+                control.on_connections(members, digest_rows(message.digest))
+                ack = p4r.DigestListAck(digest_id=message.digest.digest_id, list_id=message.digest.list_id)
+                client.send(p4r.StreamMessageRequest(digest_ack=ack))
 
         client = GrpcSwitch("s1", ADDRESS, 1, 1, on_message=on_message, on_closed=print, timeout_s=5.0)
         client.connect()
-        client.push_pipeline(p4info.message, Path(bmv2_json), 7)
-        client.insert(control.initial_entities())
-        client.write(control.begin(5).message().updates)
+        client.push_pipeline(names.message, Path(bmv2_json), 7)
+        # What a control plane's calls send, carried out at once; of readings, `answers` has the answer.
+        answers: list = []
+
+        def carry(number: int, kind: str, request, call) -> None:
+            if kind == "cells":
+                call.answer(counter_rows(client.read(request.request.entities)))
+                answers.append(call._answers[0])
+            else:
+                client.write((request.message() if isinstance(request, calls.Rewritten) else request).updates)
+
+        on = calls.Switch(0, "s1", {}, {}, names, carry)
+        digest = names.digest_config(names.digests["connection_t"])
+        client.write([p4r.Update(type=p4r.Update.INSERT, entity=digest)])
+        for entry in control.entries():
+            on.table(entry.table).insert(entry.keys, entry.action, entry.values)
+        on.rewrites(control.epoch_entries(), default=True).write(control.begin(5))
 
         # Of protocol 0 until they are bound: else they would take what passes on any interface meanwhile.
         sender, receiver = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) for _ in range(2))
@@ -89,10 +109,11 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         sender.send(frame(compound(100_000_000, 0)))
         received = receiver.recv(2000)
         time.sleep(0.5)
-        counters = client.read(control.counter_entities())
-        control.on_counters(1.0, counter_rows(counters))
-        rewrites, records = control.finish(2.0, 5)
-        client.write(rewrites.message().updates)
+        on.cells(control.cells()).read()
+        control.on_counters(1.0, answers[0])
+        records = control.finish(2.0, 5)
+        entries = control.kept(als=True)
+        on.rewrites(entries).write(entry.values for entry in entries)
         sender.send(frame(compound(100_000_000, 0)))
         again = receiver.recv(2000)
         client.close()

@@ -81,7 +81,7 @@ class Control:
     """A controller in a thread, until `stop`."""
 
     def __init__(self, config: Config) -> None:
-        self.controller = Controller(config, Path("control"))
+        self.controller = Controller.of(config, Path("control"))
         self.thread = threading.Thread(target=self.controller.run, daemon=True)
         self.thread.start()
         late = self.controller.wait_ready(20)

@@ -21,7 +21,7 @@ from finsy.proto import p4r
 from fairlane.controller.config import Config, Port, Route, Switch
 from fairlane.controller.core import SwitchControl
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from fairlane.fabrics import bmv2_ports
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.fabrics.bmv2_stats import Sampler
@@ -61,12 +61,13 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         result["no program"] = refusal(lambda: thrift.registers("red_queue"))
         told = (Port(1, 1_000_000_000), Port(2, RATE_BPS))
         description = Switch("s1", 1, settings.address, told, (Route("10.0.2.2/32", 2, "02:00:00:00:00:21", "02:00:00:00:00:22"),))
-        p4info = P4Info.read(Path(p4info_path))
+        p4info = Names.read(Path(p4info_path))
         control = SwitchControl(description, p4info, Config(p4info_path, bmv2_json, (description,)))
         client = GrpcSwitch("s1", settings.address, 1, 1, on_message=lambda _: None, on_closed=lambda _: None, timeout_s=10.0)
         client.connect()
         client.push_pipeline(p4info.message, Path(bmv2_json), 1)
-        client.insert(control.initial_entities())
+        entries = [p4info.entry(e.table, e.keys, e.action, e.values) for e in control.entries()]
+        client.write(p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry)) for entry in entries)
         sampler = Sampler([settings], interval_s=0.02)
         sampler.start()
         while not settings.stats.exists() or settings.stats.read_text().count("\n") < 3:

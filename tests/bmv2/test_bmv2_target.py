@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from fairlane.fabrics.bmv2_stats import Counts, Integral, PortTable, interface_counts
+from fairlane.fabrics.bmv2_stats import Counts, Integral, PortTable, interface_counts, reports_queues
 from tests.bmv2 import pairs
 
 
@@ -76,3 +77,12 @@ def test_rows_are_of_the_ports_that_are_there() -> None:
     ]
     # A switch without a program: nothing waits.
     assert [row[7] for row in table.rows(3.0, 102.0, counts, ())] == [0, 0]
+    # A program that reports no queues.
+    assert table.rows(4.0, 103.0, counts, None)[1] == ("4.000000", "103.000000", 2, 5, 6, 7, 8)
+
+
+def test_a_program_without_the_register_reports_no_queues(tmp_path: Path) -> None:
+    program = tmp_path / "own.json"
+    for names, reports in (([], False), (["other"], False), (["other", "red_queue"], True)):
+        program.write_text(json.dumps({"register_arrays": [{"name": name} for name in names]}))
+        assert reports_queues(program) == reports

@@ -126,7 +126,7 @@ def test_a_file_without_a_kind_of_its_own_is_refused(tmp_path: Path, text: str, 
 
 def test_a_program_that_lacks_what_the_controller_fills_is_refused(tmp_path: Path) -> None:
     (tmp_path / "forward.p4").write_text((probes.ROOT / "p4src" / "forward.p4").read_text().replace("ipv4_lpm", "routes"))
-    with pytest.raises(Refusal, match=r"no table AlsIngress\.forward\.ipv4_lpm; the program has AlsIngress\.forward"):
+    with pytest.raises(Refusal, match=r"no table 'AlsIngress\.forward\.ipv4_lpm'; the program has AlsIngress\.forward"):
         api.run("dumbbell", ["als:1"], duration_s=2, programs=[tmp_path / "forward.p4"])
 
 

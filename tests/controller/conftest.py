@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from fairlane.schemes import chosen, registry
 
 ALS = Path(__file__).resolve().parents[2] / "p4src/als.p4"
 
 
 @pytest.fixture(scope="session")
-def p4info(tmp_path_factory) -> P4Info:
+def p4info(tmp_path_factory) -> Names:
     return compiled(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
-def protecting(tmp_path_factory) -> P4Info:
+def protecting(tmp_path_factory) -> Names:
     """With flow protection."""
     return compiled(tmp_path_factory, schemes=["protection"])
 
 
-def compiled(tmp_path_factory, *defines: str, schemes: Collection[str] = ()) -> P4Info:
+def compiled(tmp_path_factory, *defines: str, schemes: Collection[str] = ()) -> Names:
     """With these macros, and these schemes beside those of every program."""
     compiler = probes.program("fairlane-compile")
     if compiler is None:
@@ -50,4 +50,4 @@ def compiled(tmp_path_factory, *defines: str, schemes: Collection[str] = ()) -> 
         check=True,
         timeout=60,
     )
-    return P4Info.read(info)
+    return Names.read(info)

@@ -21,15 +21,15 @@ from fairlane.controller.runner import Controller
 from tests.controller.test_runner import ROOT, fair_rates
 from tests.p4runtime import support
 
-CONFIG = Config("info", "json", (Switch("s1", 1, "127.0.0.1:1", (Port(1, 5),)),))
+PORTS = {"s1": {1}}
 
 
 def test_what_is_written_is_read_by_time(tmp_path: Path) -> None:
     file = tmp_path / "changes.json"
-    assert changes.read(file, CONFIG) == [], "no file yet"
+    assert changes.read(file, PORTS) == [], "no file yet"
     first, second = AlsChange(7, "s1", True), RateChange(9, "s1", 1, 8)
     file.write_text(changes.to_json([second, first]))
-    assert changes.read(file, CONFIG) == [first, second]
+    assert changes.read(file, PORTS) == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_bad_file_is_refused_by_entry(tmp_path: Path, text: str, said: str) ->
     file = tmp_path / "changes.json"
     file.write_text(text)
     with pytest.raises(ConfigError) as raised:
-        changes.read(file, CONFIG)
+        changes.read(file, PORTS)
     assert str(raised.value).startswith(f"{file}: {said}")
 
 
@@ -72,7 +72,7 @@ def controlled(
     """A controller of a switch of two ports that runs, and what waits for the switch's fair rates."""
     out, info = program
     description = Switch("s1", support.DEVICE_ID, address, (Port(1, 10_000_000), Port(2, 2_000_000)), ())
-    controller = Controller(Config(str(info), str(out), (description,), interval_s=0.5), folder, file)
+    controller = Controller.of(Config(str(info), str(out), (description,), interval_s=0.5), folder, file)
     session, p4info = controller.sessions[0], P4Info.read(info)
     runner = threading.Thread(target=controller.run)
     runner.start()

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from fairlane.controller import igmp
 from fairlane.controller.config import Config, Igmp, Port, Route, Switch
 from fairlane.controller.igmp import Kind, Reason
-from fairlane.controller.multicast import FLOOD_ID, TABLE, TABLE_FROM, Changes, MulticastControl
-from fairlane.controller.p4info import canonical
+from fairlane.controller.multicast import FLOOD_ID, TABLE, TABLE_FROM, Membership, MulticastControl
+from fairlane.controller.plane.base import PacketIn
+from fairlane.controller.plane.calls import Switch as On
+from fairlane.controller.plane.names import Entry, Names
 
 GROUPS = (0xEF010001, 0xEF010002)
 HOST_PORT = 100  # and up: ports with hosts
@@ -58,7 +60,7 @@ def network(
 class FakeSwitch:
     """What a switch holds. An insert of what is there, a change of what is not: both fail, as over P4Runtime."""
 
-    p4info: object
+    p4info: Names
     groups: dict[int, frozenset[int]] = field(default_factory=dict)
     entries: dict[bytes, p4r.TableEntry] = field(default_factory=dict)
     default: int = 0
@@ -84,20 +86,16 @@ class FakeSwitch:
         else:
             store[key] = value
 
-    def read(self) -> list[p4r.Entity]:
-        return [p4r.Entity(table_entry=e) for e in self.entries.values()]
+    def read(self) -> list[Entry]:
+        return [self.p4info.read_entry(entry) for entry in self.entries.values()]
 
     def copies(self, port: int, group: int) -> frozenset[int]:
         """Where a packet goes: as `forward.p4` says."""
-        tables = {self.p4info.table_id(TABLE): 1, self.p4info.table_id(TABLE_FROM): 0}
-        found = {}
-        for entry in self.entries.values():
-            keys = {m.field_id: int.from_bytes(m.exact.value, "big") for m in entry.match}
-            name = TABLE_FROM if tables[entry.table_id] == 0 else TABLE
-            if keys[self.p4info.match_field_id(name, "hdr.ipv4.dst_address")] == group and (
-                name == TABLE or keys[self.p4info.match_field_id(name, "standard_metadata.ingress_port")] == port
-            ):
-                found[name] = int.from_bytes(entry.action.action.params[0].value, "big") if entry.action.action.params else 0
+        found = {
+            entry.table: entry.values.get("group", 0)
+            for entry in self.read()
+            if entry.keys["hdr.ipv4.dst_address"] == group and entry.keys.get("standard_metadata.ingress_port", port) == port
+        }
         number = found.get(TABLE_FROM, found.get(TABLE, self.default))
         copies = self.groups[number] if number else frozenset()
         # Of these alone the program's egress drops what would go back.
@@ -110,32 +108,30 @@ class Run:
     def __init__(self, net: Network, p4info) -> None:
         self.net, self.p4info = net, p4info
         self.switches = {s.name: FakeSwitch(p4info) for s in net.config.switches}
-        self.control = MulticastControl(net.config, p4info)
+        self.on = {s.name: On(i, s.name, {}, {}, p4info, self.carry) for i, s in enumerate(net.config.switches)}
+        self.packets: list[tuple[str, p4r.StreamMessageRequest]] = []
+        self.restarted()
         self.now_s = 0.0
-        self.watched: list[tuple[str, int, int]] = []
         for name in self.switches:
-            self.apply(self.control.on_connected(0.0, name, None))
+            self.control.on_connected(0.0, name, None)
 
-    def apply(self, changes: Changes) -> None:
-        for name, updates in changes.updates.items():
-            for update in updates:
-                self.switches[name].write(update)
-                for switch in (s for s in self.net.config.switches if s.name == name):
-                    for port in switch.ports:
-                        for group in GROUPS:
-                            assert port.number not in self.switches[name].copies(port.number, group), "a copy would go back"
+    def restarted(self) -> None:
+        self.control = MulticastControl(self.net.config, self.p4info, self.on)
 
-    def packet(self, switch: str, port: int, frame: bytes) -> p4r.PacketIn:
-        number, width = self.p4info.packet_field("packet_in", "ingress_port")
-        packet = p4r.PacketIn(payload=frame)
-        packet.metadata.add(metadata_id=number, value=canonical(port, width))
-        return packet
+    def carry(self, number: int, kind: str, request, call) -> None:
+        switch = self.net.config.switches[number]
+        if kind == "stream":
+            self.packets.append((switch.name, request))
+            return
+        for update in request.updates:
+            self.switches[switch.name].write(update)
+            for port in switch.ports:
+                for group in GROUPS:
+                    assert port.number not in self.switches[switch.name].copies(port.number, group), "a copy would go back"
 
-    def say(self, host: tuple[str, int], kind: Kind, group: int) -> Changes:
+    def say(self, host: tuple[str, int], kind: Kind, group: int) -> list[Membership]:
         frame = igmp.build(kind, group, self.net.ip(host), 2)
-        changes = self.control.on_packet_in(self.now_s, host[0], self.packet(*host, frame))
-        self.apply(changes)
-        return changes
+        return self.control.on_packet_in(self.now_s, host[0], PacketIn(frame, {"ingress_port": host[1]}))
 
     def reached(self, source: tuple[str, int], group: int) -> list[tuple[str, int]]:
         """Hosts that get a packet, as often as they get it."""
@@ -186,7 +182,7 @@ def test_each_packet_reaches_each_member_once_and_nobody_else(p4info, net, actio
         known = (host, group) in members
         changes = run.say(host, Kind.REPORT if join else Kind.LEAVE, group)
         (members.add if join else members.discard)((host, group))
-        assert [m.event for m in changes.memberships] == ([] if known == join else ["join" if join else "leave"])
+        assert [m.event for m in changes] == ([] if known == join else ["join" if join else "leave"])
         run.check(members)
     assert not run.control.errors
 
@@ -199,11 +195,11 @@ def test_a_restarted_controller_takes_over_what_the_switches_hold(p4info, net, a
         host = net.hosts[who % len(net.hosts)]
         run.say(host, Kind.REPORT if join else Kind.LEAVE, group)
         (members.add if join else members.discard)((host, group))
-    run.control = MulticastControl(net.config, p4info)
+    run.restarted()
     names = list(run.switches)
     order.shuffle(names)
     for name in names:
-        run.apply(run.control.on_connected(1.0, name, run.switches[name].read()))
+        run.control.on_connected(1.0, name, run.switches[name].read())
         for group in GROUPS:
             for source in net.hosts:
                 # Nobody loses a packet meanwhile.
@@ -218,9 +214,9 @@ def test_a_restarted_controller_takes_over_what_the_switches_hold(p4info, net, a
         run.say(host, Kind.REPORT if join else Kind.LEAVE, group)
         (members.add if join else members.discard)((host, group))
         if i == len(later) // 2:
-            run.apply(run.control.on_connected(2.0, name, None))
+            run.control.on_connected(2.0, name, None)
     if not later:
-        run.apply(run.control.on_connected(2.0, name, None))
+        run.control.on_connected(2.0, name, None)
     run.check(members)
 
 
@@ -230,11 +226,11 @@ def test_a_leave_while_a_restarted_controller_has_not_heard_all_takes_effect_whe
     source, stays, leaves = net.hosts
     run.say(stays, Kind.REPORT, GROUPS[0])
     run.say(leaves, Kind.REPORT, GROUPS[0])
-    run.control = MulticastControl(net.config, p4info)
-    run.apply(run.control.on_connected(1.0, "s1", run.switches["s1"].read()))
+    run.restarted()
+    run.control.on_connected(1.0, "s1", run.switches["s1"].read())
     run.say(leaves, Kind.LEAVE, GROUPS[0])
     assert run.reached(source, GROUPS[0]) == [stays, leaves]
-    run.apply(run.control.on_connected(1.0, "s0", run.switches["s0"].read()))
+    run.control.on_connected(1.0, "s0", run.switches["s0"].read())
     run.check({(stays, GROUPS[0])})
 
 
@@ -256,23 +252,23 @@ def test_a_multicast_router_gets_packets_to_every_group(p4info):
         run.say(host, Kind.LEAVE, GROUPS[0])
     assert run.switches["s0"].copies(source[1], GROUPS[0]) == {1}
     # A restarted controller finds it so.
-    run.control = MulticastControl(net.config, p4info)
+    run.restarted()
     for name, switch in run.switches.items():
-        run.apply(run.control.on_connected(1.0, name, switch.read()))
+        run.control.on_connected(1.0, name, switch.read())
     run.check(set())
 
 
 def test_a_multicast_router_off_the_tree_is_refused(p4info):
     net = network([0], [1, 1], extra=[(0, 1)], routers=2)
     with pytest.raises(ValueError, match="switch s0: a port to a multicast router is not on the tree"):
-        MulticastControl(net.config, p4info)
+        MulticastControl(net.config, p4info, {})
 
 
 def test_without_queries_a_membership_lasts(p4info):
     net = network([0], [1, 1])
     run = Run(net, p4info)
     run.say(net.hosts[1], Kind.REPORT, GROUPS[0])
-    assert run.control.on_tick(1e9) == Changes()
+    assert run.control.on_tick(1e9) == []
     run.check({(net.hosts[1], GROUPS[0])})
 
 
@@ -281,23 +277,27 @@ def test_with_queries_a_membership_ends_with_its_interval(p4info):
     run = Run(net, p4info)
     run.say(net.hosts[1], Kind.REPORT, GROUPS[0])
     run.now_s = 10.0
-    assert run.say(net.hosts[1], Kind.REPORT, GROUPS[0]).memberships == []  # an answer to a query
-    run.apply(run.control.on_tick(54.9))
+    assert run.say(net.hosts[1], Kind.REPORT, GROUPS[0]) == []  # an answer to a query
+    run.control.on_tick(54.9)
     run.check({(net.hosts[1], GROUPS[0])})
     changes = run.control.on_tick(55.0)
-    run.apply(changes)
-    assert [(m.event, m.group) for m in changes.memberships] == [("expire", "239.1.0.1")]
+    assert [(m.event, m.group) for m in changes] == [("expire", "239.1.0.1")]
     run.check(set())
 
 
 def test_queries_go_to_each_host_and_soon_at_the_start(p4info):
     net = network([0], [1, 2], igmp_config=Igmp(query_interval_s=20, query_response_s=5))
     run = Run(net, p4info)
-    times = [t for t in range(60) if run.control.on_tick(float(t)).packets]
-    assert times == [0, 5, 25, 45]
-    packets = run.control.on_tick(65.0).packets
+
+    def asked(time_s: float) -> list[tuple[str, p4r.StreamMessageRequest]]:
+        run.packets.clear()
+        run.control.on_tick(time_s)
+        return run.packets
+
+    assert [t for t in range(60) if asked(float(t))] == [0, 5, 25, 45]
+    packets = asked(65.0)
     assert [name for name, _ in packets] == ["s0", "s1", "s1"]
-    number, _ = p4info.packet_field("packet_out", "egress_port")
+    (number,) = [m.id for m in p4info.packet_headers["packet_out"].metadata if m.name == "egress_port"]
     for (_, message), host in zip(packets, net.hosts):
         assert {m.metadata_id: int.from_bytes(m.value, "big") for m in message.packet.metadata}[number] == host[1]
         found = igmp.parse(message.packet.payload)
@@ -318,12 +318,12 @@ def test_what_is_forged_is_counted_and_changes_nothing(p4info):
     ]
     for reason, (switch, port), frame in cases:
         before = run.control.errors[reason]
-        assert run.control.on_packet_in(0.0, switch, run.packet(switch, port, frame)) == Changes()
+        assert run.control.on_packet_in(0.0, switch, PacketIn(frame, {"ingress_port": port})) == []
         assert run.control.errors[reason] == before + 1
-    assert run.control.on_packet_in(0.0, "s1", p4r.PacketIn(payload=report)) == Changes()
+    assert run.control.on_packet_in(0.0, "s1", PacketIn(report)) == []
     assert run.control.errors[Reason.NO_METADATA] == 1
     # Groups of the link itself are none of the switches' business, and no error.
-    assert run.say(host, Kind.REPORT, 0xE00000FB) == Changes()
+    assert run.say(host, Kind.REPORT, 0xE00000FB) == []
     assert sum(run.control.errors.values()) == len(cases) + 1
     run.check(set())
 
@@ -334,7 +334,7 @@ def test_a_report_from_no_address_is_a_join_and_a_leave_is_not(p4info):
     run = Run(net, p4info)
     switch, port = host = net.hosts[1]
     for kind in (Kind.REPORT, Kind.LEAVE):
-        run.apply(run.control.on_packet_in(0.0, switch, run.packet(switch, port, igmp.build(kind, GROUPS[0], 0, 2))))
+        run.control.on_packet_in(0.0, switch, PacketIn(igmp.build(kind, GROUPS[0], 0, 2), {"ingress_port": port}))
     assert run.control.errors == {Reason.UNKNOWN_SOURCE: 1}
     run.check({(host, GROUPS[0])})
 
@@ -356,7 +356,7 @@ def test_a_full_table_refuses_a_join(p4info, table):
     members = set()
     for group in range(0xEF020000, 0xEF020004):
         for host in net.hosts[1:]:
-            if run.say(host, Kind.REPORT, group).memberships:
+            if run.say(host, Kind.REPORT, group):
                 members.add((host, group))
     assert run.control.errors[Reason.TOO_MANY_GROUPS] == (0 if table == TABLE else 12 - len(members))
     run.say(net.hosts[0], Kind.REPORT, 0xEF020009)
@@ -368,5 +368,5 @@ def test_a_full_table_refuses_a_join(p4info, table):
 @given(payload=st.binary(max_size=80), port=st.integers(0, 511))
 def test_no_packet_raises(p4info, payload, port):
     run = Run(network([0], [1, 1]), p4info)
-    assert run.control.on_packet_in(0.0, "s0", run.packet("s0", port, payload)) == Changes()
+    assert run.control.on_packet_in(0.0, "s0", PacketIn(payload, {"ingress_port": port})) == []
     assert sum(run.control.errors.values()) == 1

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from fairlane import native, probes
 from fairlane.controller.plane import network
-from fairlane.controller.plane.base import ControlPlane, Digest
-from fairlane.controller.plane.calls import CounterValue, Switch, SwitchRefused
+from fairlane.controller.plane.base import ControlPlane, Digest, DigestList
+from fairlane.controller.plane.calls import Cells, CounterValue, Rewritten, Switch, SwitchRefused
 from fairlane.controller.plane.engine import Engine, PlaneError
 from fairlane.controller.plane.names import Entry, Group, Key, Member, Names, NotInProgram, Value
 
@@ -159,12 +159,91 @@ def test_a_lost_switch_starts_again(names: Names) -> None:
     plane = Plane()
     driven = started(plane, names)
     (reading,) = driven.interval(1)
-    driven.lost(0)
+    driven.lost(2, 0)
     assert not driven.ready and driven.answered(2, reading.token, "late") == [] and driven.interval(2) == []
     todo = driven.programmed(3, 0)
     while todo:
         todo += driven.answered(4, todo.pop(0).token, [])
     assert driven.ready and plane.told[-1] == ("started", "s1", 4e-9)
+
+
+def test_changes_of_a_batch_leave_in_one_message(names: Names) -> None:
+    class Own(ControlPlane):
+        async def on_packet_in(self, switch: Switch, packet: object) -> None:
+            batch = switch.batch()
+            batch.multicast_group(7, [1, 2])
+            batch.table("route").insert({"hdr.ipv4.destination": "10.0.1.0/24"}, "copies", {"group": 7, "mac": 1})
+            assert len(batch) == 2
+            await batch.send()
+            await switch.batch().table("route").delete({})
+
+    driven = started(Own(), names)
+    packet = p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=b""))
+    (message,) = driven.streamed(1, 0, packet)
+    assert isinstance(message.request, p4r.WriteRequest)
+    assert [update.entity.WhichOneof("entity") for update in message.request.updates] == ["packet_replication_engine_entry", "table_entry"]
+    with pytest.raises(PlaneError, match="on_packet_in: awaits a batch that has not left: send it"):
+        driven.answered(2, message.token, [])
+
+
+def test_cells_are_read_by_one_message_and_entries_rewritten_by_another(names: Names) -> None:
+    entry = names.entry("route", {"hdr.ipv4.destination": "10.0.1.0/24"}, "send", {"port": 3, "mac": 5})
+    told: list[object] = []
+
+    class Own(ControlPlane):
+        async def on_interval(self) -> None:
+            switch = self.switches["s1"]
+            if not told:
+                self.cells, self.route = switch.cells({"by_port": [2, 1]}), switch.rewrites([names.read_entry(entry)])
+            told.append(await self.cells.read())
+            await self.route.write([{"port": len(told), "mac": 6}])
+
+    driven = started(Own(), names)
+    for number in (1, 2):
+        (reading,) = driven.interval(number)
+        assert isinstance(reading.request, Cells)
+        wanted = [cell.counter_entry for cell in reading.request.request.entities]
+        assert [cell.index.index for cell in wanted] == [2, 1]
+        (writing,) = driven.answered(number, reading.token, [(wanted[0].counter_id, 2, number, 40), (wanted[0].counter_id, 1, 0, 0)])
+        assert told[-1] == {"by_port": {2: CounterValue(number, 40), 1: CounterValue(0, 0)}}
+        assert isinstance(writing.request, Rewritten)
+        (update,) = writing.request.message().updates
+        assert names.read_entry(update.entity.table_entry).values == {"port": number, "mac": 6}
+        driven.answered(number, writing.token, [])
+
+
+def test_what_is_spawned_goes_on_beside_and_ends_with_its_switch(names: Names) -> None:
+    told: list[object] = []
+
+    class Own(ControlPlane):
+        def on_interval(self) -> None:
+            for switch in self.switches.values():
+                self.spawn(self.look(switch))
+            told.append("spawned")
+
+        async def look(self, switch: Switch) -> None:
+            later = self.until(0.5)
+            await switch.counter("by_port").read_all()
+            await later
+            told.append((switch.name, self.now_s))
+
+        def on_lost(self, switch: Switch) -> None:
+            told.append(("lost", switch.name))
+
+    driven = started(Own(), names)
+    messages = driven.interval(1)
+    assert [(message.switch, message.kind, message.request == 500_000_000) for message in messages] == [
+        (-1, "timer", True),
+        (0, "read", False),
+        (-1, "timer", True),
+        (1, "read", False),
+    ]
+    assert told == ["spawned"]
+    driven.lost(2, 0)
+    assert driven.answered(3, messages[3].token, []) == []
+    for timer in (messages[0], messages[2]):
+        assert driven.answered(500_000_000, timer.token, ()) == []
+    assert told == ["spawned", ("lost", "s1"), ("s2", 0.5)]
 
 
 def test_digests_come_by_names_and_are_acknowledged(names: Names) -> None:
@@ -173,9 +252,19 @@ def test_digests_come_by_names_and_are_acknowledged(names: Names) -> None:
     digest = names.digests["seen_t"].preamble.id
     members = [p4d.P4Data(bitstring=b"\x0a\x00\x00\x01"), p4d.P4Data(bitstring=b"\x02")]
     rows = [p4d.P4Data(struct=p4d.P4StructLike(members=members))]
-    (ack,) = driven.streamed(9, 1, p4r.StreamMessageResponse(digest=p4r.DigestList(digest_id=digest, list_id=4, data=rows)))
+    digests = p4r.StreamMessageResponse(digest=p4r.DigestList(digest_id=digest, list_id=4, data=rows))
+    (ack,) = driven.streamed(9, 1, digests)
     assert plane.told[2:] == [("s2", Digest("seen_t", {"source": 0x0A000001, "port": 2}))]
+    assert isinstance(ack.request, p4r.StreamMessageRequest)
     assert (ack.kind, ack.request.digest_ack.list_id) == ("stream", 4)
+
+    class Lists(Plane):
+        def on_digest_list(self, switch: Switch, digests: DigestList) -> None:
+            self.told.append(digests)
+
+    both = Lists()
+    started(both, names).streamed(9, 1, digests)
+    assert both.told[2:] == [DigestList("seen_t", ("source", "port"), [[0x0A000001, 2]]), plane.told[2]]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["insert", "modify", "delete", "default"]), st.integers(0, 2), st.booleans(), st.booleans())))

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.connections import Connection
-from fairlane.controller.core import SwitchControl, counter_rows
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.core import SwitchControl
+from fairlane.controller.plane.names import Entry, Names
 from fairlane.p4src.schemes.protection.limits import BYTE_SCALE, LEAST_DEPTH_BYTES, PERIOD_S, allowance_bps, limits, share_bps
 from fairlane.p4src.schemes.protection.scheme import Protection
 from fairlane.p4src.schemes.red.scheme import RedOfPort
@@ -95,101 +95,74 @@ def test_the_share_stays_in_its_range(previous, fair_rate, utilisation, within):
     assert fair_rate <= share_bps(previous, fair_rate, B, TARGET, utilisation, within) <= TARGET * B
 
 
-def control(p4info: P4Info, red: RedOfPort | None = None) -> SwitchControl:
+def control(p4info: Names, red: RedOfPort | None = None) -> SwitchControl:
     held = (Protection(),) if "within_share" in p4info.counters else ()
     ports = (Port(1, 10_000_000, held if red is None else (red, *held)), Port(2, 10_000_000, als=False))
     return SwitchControl(Switch("s1", 1, "127.0.0.1:1", ports), p4info, Config("", "", ()))
 
 
-def limits_written(entities, p4info: P4Info) -> list[tuple[int, int]]:
+def limits_written(entries: list[Entry]) -> list[tuple[int, int]]:
     """(port, share) of each entry of a table of limits."""
-    tables = {p4info.table_id(f"{where}.protection.hold.limits_of_port") for where in ("AlsIngress", "AlsEgress")}
-    entries = [e.table_entry for e in entities if e.table_entry.table_id in tables]
-    return [(int.from_bytes(e.match[0].exact.value, "big"), int.from_bytes(e.action.action.params[0].value, "big")) for e in entries]
+    tables = {f"{where}.protection.hold.limits_of_port" for where in ("AlsIngress", "AlsEgress")}
+    return [(*e.keys.values(), e.values["share"]) for e in entries if e.table in tables]
 
 
-def test_the_controller_sets_limits_in_both_pipelines(protecting: P4Info) -> None:
+def test_the_controller_sets_limits_in_both_pipelines(protecting: Names) -> None:
     control_ = control(protecting)
     whole = round(9e6 / 8e6 * BYTE_SCALE)
-    assert limits_written(control_.initial_entities(), protecting) == [(1, whole), (1, whole)]
+    assert limits_written(control_.entries()) == [(1, whole), (1, whole)]
     # A switch that ran on keeps those that it has.
-    assert limits_written(control_.initial_entities(fresh=False), protecting) == []
+    assert limits_written(control_.entries(fresh=False)) == []
 
 
-def test_the_controller_lowers_the_share_of_a_full_port(protecting: P4Info) -> None:
+def test_the_controller_lowers_the_share_of_a_full_port(protecting: Names) -> None:
     control_ = control(protecting)
-    counters = control_.counter_entities()
+    assert control_.cells()["within_share"] == [1]
     for second, within_bytes in ((0.0, 0), (1.0, 1_500_000)):
-        for entity in counters:
-            index, name = entity.counter_entry.index.index, entity.counter_entry.counter_id
-            sent = {
-                protecting.counter_id("AlsEgress.ports.transmitted"): round(1_250_000 * second),
-                protecting.counter_id("within_share"): within_bytes,
-            }.get(name, 0)
-            entity.counter_entry.data.byte_count = sent if index == 1 else 0
-            entity.counter_entry.data.packet_count = 7 if name == protecting.counter_id("held_back") and index == 1 else 0
-        control_.on_counters(second, counter_rows(counters))
-    for source in range(9):
-        control_._counter.add(Connection(1, 1, 0, source, 99))
-    rewrites, records = control_.finish(1.05, 1)
+        values = {"AlsEgress.ports.transmitted": round(1_250_000 * second), "within_share": within_bytes}
+        control_.on_counters(second, {name: {1: (0, size)} for name, size in values.items()} | {"held_back": {1: (7, 0)}})
+    connections = [Connection(1, 1, 0, source, 99) for source in range(9)]
+    control_.on_connections(Connection._fields, connections)
+    records = control_.finish(1.05, 1)
     # R_f is 1 Mb/s. 12 Mb/s came within shares of 9 Mb/s: 9 x 9 / 12.
     assert (records[0].fair_rate_bps, records[0].share_bps) == (1_000_000, 6_750_000)
-    assert limits_written([u.entity for u in rewrites.message().updates], protecting) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
+    assert limits_written(control_.kept(als=True)) == [(1, round(6.75e6 / 8e6 * BYTE_SCALE))] * 2
     assert (records[0].within_share_bytes, records[0].held_packets) == (1_500_000, 7)
     # The port without ALS has no share.
     assert records[1].share_bps == 0
 
 
-def test_without_protection_nothing_is_said_of_it(p4info: P4Info) -> None:
+def test_without_protection_nothing_is_said_of_it(p4info: Names) -> None:
     control_ = control(p4info)
-    _, records = control_.finish(1.0, 1)
+    records = control_.finish(1.0, 1)
     assert type(records[0]).__name__ == "PortRecord"
-    assert len(control_.counter_entities()) == 2
+    assert sum(map(len, control_.cells().values())) == 2
 
 
-def test_drops_by_red_are_read_of_ports_with_red(p4info: P4Info) -> None:
+def test_drops_by_red_are_read_of_ports_with_red(p4info: Names) -> None:
     control_ = control(p4info, RedOfPort(5, 15))
-    counters = control_.counter_entities()
-    assert [e.counter_entry.index.index for e in counters] == [1, 2, 1, 1, 1, 1]
-    for count, entity in enumerate(counters):
-        entity.counter_entry.data.packet_count = count
-    control_.on_counters(1.0, counter_rows(counters))
-    _, records = control_.finish(1.0, 1)
+    wanted = [(name, port) for name, ports in control_.cells().items() for port in ports]
+    assert [port for _, port in wanted] == [1, 2, 1, 1, 1, 1]
+    values: dict[str, dict[int, tuple[int, int]]] = {}
+    for count, (name, port) in enumerate(wanted):
+        values.setdefault(name, {})[port] = (count, 0)
+    control_.on_counters(1.0, values)
+    records = control_.finish(1.0, 1)
     assert [(r.transmitted_packets, r.red_early_drops, r.red_forced_drops) for r in records] == [(0, 2 + 3, 4 + 5), (1, 0, 0)]
 
 
-def test_each_interval_writes_its_own_rates(p4info: P4Info) -> None:
-    control_ = control(p4info)
-    rates = []
-    # The entries are changed in place, and made anew now and then.
-    for epoch in range(1, 1100):
-        for source in range(1 + epoch % 3):
-            control_._counter.add(Connection(epoch, 1, 0, source, 99))
-        rewrites, _ = control_.finish(float(epoch), epoch)
-        (update,) = rewrites.message().updates
-        rates.append(int.from_bytes(update.entity.table_entry.action.action.params[0].value, "big"))
-    assert rates == [round(9_000_000 / (1 + epoch % 3)) for epoch in range(1, 1100)]
-    # A switch that comes back gets the latest.
-    (again,) = [e for e in control_.initial_entities() if e.table_entry.table_id == update.entity.table_entry.table_id]
-    assert again == update.entity
-
-
-def test_drops_by_red_of_both_kinds_count_in_u(p4info: P4Info) -> None:
+def test_drops_by_red_of_both_kinds_count_in_u(p4info: Names) -> None:
     control_ = control(p4info, RedOfPort(5, 15))
-    counters = control_.counter_entities()
     sizes = {
         "AlsEgress.ports.transmitted": 1_250_000,
         "AlsIngress.red.decision.early_drops": 125_000,
         "AlsIngress.red.decision.forced_drops": 250_000,
         "AlsEgress.replica.decision.forced_drops": 250_000,
     }
-    grown = {p4info.counter_id(name): size for name, size in sizes.items()}
+    assert sizes.keys() <= control_.cells().keys()
     for second in (0.0, 1.0):
-        for entity in counters:
-            of_port_1 = entity.counter_entry.index.index == 1
-            entity.counter_entry.data.byte_count = round(second * grown.get(entity.counter_entry.counter_id, 0)) if of_port_1 else 0
-        control_.on_counters(second, counter_rows(counters))
-    _, records = control_.finish(1.05, 1)
+        control_.on_counters(second, {name: {1: (0, round(second * size))} for name, size in sizes.items()})
+    records = control_.finish(1.05, 1)
     # 10 Mb/s sent and 5 Mb/s dropped, of 10.
     assert [r.utilisation_ppm for r in records] == [1_500_000, 0]
 

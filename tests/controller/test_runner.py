@@ -33,7 +33,7 @@ def test_a_switch_left_between_pipeline_and_entries_is_filled(program: str, tmp_
     p4info = P4Info.read(info)
     with support.switch() as address:
         description = Switch("s1", support.DEVICE_ID, address, (Port(1, 10_000_000), Port(2, 2_000_000)), ())
-        controller = Controller(Config(str(info), str(out), (description,), interval_s=0.5), tmp_path / "records")
+        controller = Controller.of(Config(str(info), str(out), (description,), interval_s=0.5), tmp_path / "records")
         session = controller.sessions[0]
         first = GrpcSwitch("s1", address, support.DEVICE_ID, 1, on_message=lambda _: None, on_closed=lambda _: None, timeout_s=10.0)
         first.connect()

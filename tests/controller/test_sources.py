@@ -10,7 +10,7 @@ import pytest
 
 from fairlane.controller.config import Config, Port, Source, Switch
 from fairlane.controller.core import SwitchControl
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from tests.controller.conftest import compiled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,19 +18,19 @@ SWITCH = Switch("s1", 1, "127.0.0.1:9559", (Port(1, 10**7), Port(2, 10**7)), sou
 
 
 @pytest.fixture(scope="module")
-def guarding(tmp_path_factory: pytest.TempPathFactory) -> P4Info:
+def guarding(tmp_path_factory: pytest.TempPathFactory) -> Names:
     return compiled(tmp_path_factory, schemes=["sources"])
 
 
-def test_each_source_is_believed_at_its_ports(guarding: P4Info) -> None:
-    entities = SwitchControl(SWITCH, guarding, Config("", "", (SWITCH,))).initial_entities()
-    table = next(t for t in guarding.tables if t == "AlsIngress.sources.source_at")
-    number = guarding.table_entry(table, {"hdr.ipv4.src_address": 1, "standard_metadata.ingress_port": 1}, "AlsIngress.sources.believe", {})
-    written = [e.table_entry for e in entities if e.table_entry.table_id == number.table_id]
-    assert [[m.exact.value for m in sorted(e.match, key=lambda m: m.field_id)] for e in written] == [
-        [bytes([10, 0, 1, 1]), b"\1"],
-        [bytes([10, 0, 2, 1]), b"\2"],
+def test_each_source_is_believed_at_its_ports(guarding: Names) -> None:
+    entries = SwitchControl(SWITCH, guarding, Config("", "", (SWITCH,))).entries()
+    written = [entry.keys for entry in entries if entry.table == "AlsIngress.sources.source_at"]
+    assert written == [
+        {"hdr.ipv4.src_address": 0x0A000101, "standard_metadata.ingress_port": 1},
+        {"hdr.ipv4.src_address": 0x0A000201, "standard_metadata.ingress_port": 2},
     ]
+    table = guarding.entry("AlsIngress.sources.source_at", written[0], "AlsIngress.sources.believe")
+    assert sorted(key.exact.value for key in table.match) == [b"\1", bytes([10, 0, 1, 1])]
 
 
 @pytest.fixture(scope="module")

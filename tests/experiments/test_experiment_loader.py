@@ -108,7 +108,7 @@ def test_durations_that_are_none(tmp_path: Path, duration: float) -> None:
         (("count = 2", 'count = 1\nhosts = [["h1", "h9"]]'), "e.toml:<hosts>: flows[0].hosts[0]: no host 'h9'"),
         (("count = 2", f"count = {'[' * 100_000}"), "e.toml: not TOML that can be read: brackets within brackets, too deep"),
         (("count = 2", 'hosts = [["h1", "h1"]]'), "e.toml:<hosts>: flows[0].hosts[0]: h1 cannot send to itself"),
-        (("count = 2", 'count = 2\nhosts = [["h1", "h3"], ["h1", "h3"]]'), "als-1 and als-0 have the same pair of hosts"),
+        (("count = 2", 'count = 3\nhosts = [["h1", "h3"], ["h1", "h3"]]'), "2 pairs for 3 flows: give one for each, or one for all"),
     ],
 )
 def test_bad_files_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:

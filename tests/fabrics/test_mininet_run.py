@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -197,3 +198,28 @@ def test_the_prompt_knows_its_hosts_and_ends_their_servers(tmp_path: Path) -> No
     finally:
         os.close(master)
         leftovers.clean()
+
+
+def test_a_script_at_the_prompt_runs_to_its_end(tmp_path: Path) -> None:
+    """Each of its lines, also after a command that reads standard input."""
+    script = tmp_path / "commands"
+    script.write_text("h1 cat\n# a comment\nh1 ping -c 1 h11\npy 'the ' + 'end'\n")
+    command = [
+        sys.executable,
+        "-m",
+        "fairlane",
+        "shell",
+        "als-3",
+        "--target",
+        "embedded",
+        "--grpc-port",
+        str(GRPC_PORT),
+        "--script",
+        str(script),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "1 received" in done.stdout and "the end" in done.stdout
+    command[-1] = str(tmp_path / "none")
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert refused.returncode == 2 and "none" in refused.stderr

@@ -25,7 +25,7 @@ from pathlib import Path
 from fairlane import specs
 from fairlane.controller.config import Config, Port, Route, Switch
 from fairlane.fabrics import targets
-from fairlane.fabrics.virtual_control import VirtualController
+from fairlane.fabrics.virtual_control import VirtualControl
 from fairlane.p4src.schemes.red.scheme import RedOfPort
 from fairlane.topologies import addressing, builders
 from fairlane.topologies.builders import LinkSpec
@@ -94,7 +94,7 @@ def run(case: dict, **options) -> dict:
             )
     with tempfile.TemporaryDirectory() as folder:
         files = targets.compiler().compile(PROGRAM, Path(folder), ("RED_ECN",) if case.get("ecn") else ())
-        controller = VirtualController(_configuration(case, topology, addresses, *files), Path(folder))
+        controller = VirtualControl.of(_configuration(case, topology, addresses, *files), Path(folder))
         network.set_control_plane(controller)
         tcp = {
             **OPTIONS,

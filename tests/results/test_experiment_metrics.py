@@ -18,6 +18,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
+from fairlane.live import finished
 from fairlane.results import fidelity, metrics, report, result_folder, series
 from fairlane.results.series import Steps
 from fairlane.results.shares import ShareTable, max_min_shares
@@ -180,6 +181,15 @@ def test_max_min_shares_are_reached_when_rates_stay_there(
     assert (values["max_min_reached_s"], values["max_min_reached_10_percent_s"]) == (within_5, within_10)
 
 
+def test_queues_that_nobody_reported_are_unknown(experiment: Experiment, records: Path) -> None:
+    """As BMv2 leaves them, of a program without the register that it reads."""
+    rows = list(csv.DictReader((records / "s1.csv").open()))
+    write_csv(records / "s1.csv", [{key: value for key, value in row.items() if not key.startswith("queue")} for row in rows])
+    bottleneck = metrics.compute(series.load(records, experiment, TIMING)).links[0]
+    assert bottleneck.utilisation == pytest.approx(0.8) and math.isnan(bottleneck.mean_queue_packets)
+    assert finished.port_values({"rx_bytes": "1", "tx_bytes": "2"}, []) == pytest.approx((1, 2, math.nan), nan_ok=True)
+
+
 def test_a_restarted_switch_goes_on_counting(experiment: Experiment, records: Path) -> None:
     for t, name in ((10, "s1.2.csv"), (15, "s1.10.csv")):
         write_csv(records / name, [switch_row(t + k, 1, 1000 * k) for k in range(5)])
@@ -216,7 +226,7 @@ def test_summary_has_the_documented_keys(experiment: Experiment, records: Path, 
     read = json.loads((tmp_path / "summary.json").read_text(), parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
     assert {"experiment", "fabric", "target", "seed", "duration_s", "window_s", "flows", "links", "checks"} <= set(read)
     assert set(read["flows"][0]) == {
-        "name", "kind", "goodput_bps", "fair_share_bps", "sent_packets", "lost_packets", "loss_fraction", "completion_s",
+        "name", "kind", "goodput_bps", "fair_share_bps", "sent_packets", "lost_packets", "loss_fraction", "completion_s", "slowdown",
     }  # fmt: skip
     assert set(read["links"][0]) == {"name", "rate_bps", "utilisation", "mean_queue_packets", "drops"}
     assert set(read["checks"][0]) == {"name", "value", "low", "high", "holds"}

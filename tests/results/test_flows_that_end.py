@@ -114,10 +114,10 @@ def test_the_table_says_what_was_not_active(capsys: pytest.CaptureFixture[str]) 
     from fairlane.terminal import OwnConsole
 
     here = FlowFigures("bg", "tcp-cubic", 9e6, 10e6, 1000, 10)
-    gone = FlowFigures("short", "tcp-cubic", math.nan, math.nan, 0, 0, 0.218)
-    OwnConsole().print(report._flows(Figures((0.0, 1.0), [here, gone], [], [])))
+    gone = FlowFigures("short", "tcp-cubic", math.nan, math.nan, 0, 0, 0.218, 1.5)
+    OwnConsole(width=120).print(report._flows(Figures((0.0, 1.0), [here, gone], [], [])))
     line = next(line for line in capsys.readouterr().out.splitlines() if "short" in line)
-    assert [cell.strip() for cell in line.strip("│").split("│")] == ["short", "tcp-cubic", "-", "-", "-", "0", "0", "-", "0.218"]
+    assert [cell.strip() for cell in line.strip("│").split("│")] == ["short", "tcp-cubic", "-", "-", "-", "0", "0", "-", "0.218", "1.50"]
 
 
 def test_a_flow_that_is_complete_has_no_share_on_the_live_page(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import pandas as pd
 import pytest
 
 from fairlane import api, probes, skeleton_scheme, user_files
+from fairlane.controller import records
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.core import SwitchControl
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from fairlane.errors import Refusal, RunFailed
 from fairlane.fabrics import targets, virtual_fabric
-from fairlane.schemes import registry
+from fairlane.schemes import recorded, registry
 
 EXAMPLE = re.compile(r"^class Follow\(PortLoop\):\n.*?(?=^```$)", re.MULTILINE | re.DOTALL)
 
@@ -61,14 +63,14 @@ def test_other_ports_have_no_loop(folder: Path, tmp_path: Path) -> None:
     scheme = registry.load(folder)
     _, p4info = targets.compiler().compile(probes.source("p4src/als.p4"), tmp_path, ("CHOSEN",), (folder,))
     ports = (Port(1, 10_000_000, (scheme.settings(limit_packets=3),)), Port(2, 10_000_000))
-    info = P4Info.read(p4info)
+    info = Names.read(p4info)
     control = SwitchControl(Switch("s1", 1, "127.0.0.1:1", ports), info, Config("", "", ()))
-    table = info.table_id("AlsEgress.my_queue.parameters")
-    of_table = [e.table_entry for e in control.initial_entities() if e.table_entry.table_id == table]
-    assert [entry.match[0].exact.value for entry in of_table] == [b"\x01"]
-    rewrites, records = control.finish(1.0, 1)
+    table = "AlsEgress.my_queue.parameters"
+    of_table = [entry for entry in control.entries() if entry.table == table]
+    assert [list(entry.keys.values()) for entry in of_table] == [[1]]
+    records = control.finish(1.0, 1)
     assert [record.my_queue_limit for record in records] == [3, 0]
-    assert [u.entity.table_entry.table_id for u in rewrites.message().updates].count(table) == 1
+    assert [entry.table for entry in control.kept(als=True)].count(table) == 1
 
 
 def test_a_loops_column_is_its_own(folder: Path) -> None:
@@ -99,3 +101,17 @@ def test_a_loop_that_fails_later_ends_the_run(folder: Path) -> None:
     description.write_text(description.read_text().replace("2 * seen.connections", "[2][seen.connections]"))
     with pytest.raises(RunFailed, match=r"scheme\.py:\d+: Follow: IndexError"):
         api.run("dumbbell", ["tcp-sack:1"], schemes=[folder], queue="my-queue", duration_s=5)
+
+
+@pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+def test_results_describe_a_loops_columns(folder: Path, tmp_path: Path) -> None:
+    """Whoever reads them needs no folder: what a column counts is known."""
+    description = folder / "scheme.py"
+    description.write_text(
+        description.read_text().replace('Column("my_queue_limit")', 'Column("my_queue_limit", total=True, cause="limited")')
+    )
+    api.run("dumbbell", ["tcp-sack:1"], schemes=[folder], queue="my-queue", duration_s=2, out=tmp_path / "out")
+    del registry.SCHEMES["my-queue"]
+    assert "my_queue_limit" not in records.totals()
+    recorded.know(json.loads((tmp_path / "out" / "experiment.json").read_text()))
+    assert records.loop_drops()["my_queue_limit"] == "limited" and "my_queue_limit" in records.totals()

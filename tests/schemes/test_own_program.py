@@ -57,12 +57,12 @@ queue = "{queue}"
 rate_bps = 1e7
 """
 OF_EVERY_PROGRAM = (
-    "table AlsIngress.forward.multicast;",
-    "table AlsIngress.forward.ipv4_lpm;",
-    "table AlsEgress.departure.link;",
-    "table AlsEgress.fair_rate.fair_rate;",
-    "counter AlsEgress.ports.transmitted;",
-    "digest connection_t;",
+    "table 'AlsIngress.forward.multicast';",
+    "table 'AlsIngress.forward.ipv4_lpm';",
+    "table 'AlsEgress.departure.link';",
+    "table 'AlsEgress.fair_rate.fair_rate';",
+    "counter 'AlsEgress.ports.transmitted';",
+    "digest 'connection_t';",
 )
 
 
@@ -90,7 +90,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (
             ("run", "own.toml", "--out", "o"),
             "own.toml:7: control.program: own.p4 lacks ",
-            ("counter AlsEgress.replica.decision.forced_drops;",),
+            ("counter 'AlsEgress.replica.decision.forced_drops';",),
         ),
         (("sweep", "study.toml", "--out", "o"), "study.toml:10: control.program: own.p4 lacks ", ()),
     ],
@@ -128,9 +128,9 @@ def test_a_file_that_drops_names_is_refused_by_its_option(
     assert "--program red.p4: " in said
     assert "lacks 3 names" in said
     for name in (
-        "action AlsEgress.departure.set_link",
-        "counter AlsIngress.red.decision.early_drops",
-        "counter AlsEgress.replica.decision.early_drops",
+        "action 'AlsEgress.departure.set_link'",
+        "counter 'AlsIngress.red.decision.early_drops'",
+        "counter 'AlsEgress.replica.decision.early_drops'",
     ):
         assert f"no {name}; the program has " in said
     assert re.search(r"drops_before", said), "the nearest name"
@@ -185,7 +185,7 @@ def test_whatever_is_taken_away_is_named_or_not_needed(ours: tuple[P4Info, contr
             del items[index]
             taken.append(name)
     lacking = names.asked(config, P4Info(message)).lacking
-    named = {line.removeprefix("no ").split(" ", 1)[1].partition(";")[0] for line in lacking if line.startswith("no ")}
+    named = {line.removeprefix("no ").split(" ", 1)[1].partition(";")[0].strip("'") for line in lacking if line.startswith("no ")}
     assert named <= set(taken)
     needed = {name for name in taken if names.asked(config, _without(whole, name)).lacking}
     assert named == needed

@@ -27,6 +27,7 @@ LACKING = ", ".join(
 # Not 9559: a run of someone else may be under way.
 MININET = ("--fabric", "mininet", "--target", "embedded", "--grpc-port", "29859", "--no-keep-awake")
 LABELS = probes.ROOT / "docs" / "examples" / "labels"
+CAP = probes.ROOT / "docs" / "examples" / "cap" / "cap.py"
 ARGUMENTS = ("run", "dumbbell", "--flow", "cbr:1", "--set", "cbr.rate_bps=1e6", "--duration", "1")
 
 
@@ -68,6 +69,43 @@ def test_the_example_carries_measured_flows(here: Path, monkeypatch: pytest.Monk
     records = [json.loads(line) for line in (here / "a" / "raw" / "control.jsonl").read_text().splitlines()]
     assert {record["switch"] for record in records} == {"s1", "s2"}
     assert max(record["packets"] for record in records) > 200
+
+
+def test_a_class_that_is_based_on_fairlanes_changes_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = api.run("dumbbell", ["als:2"], duration_s=30, out="plain")
+    capped = api.run("dumbbell", ["als:2"], duration_s=30, control=CAP, out="capped")
+    assert min(flow["goodput_bps"] for flow in plain.summary["flows"]) > 4e6
+    assert all(0.8e6 < flow["goodput_bps"] < 1.2e6 for flow in capped.summary["flows"])
+    # The rest is Fairlane's: the same configuration, connections and fair rates.
+    raw = [tmp_path / name / "raw" for name in ("plain", "capped")]
+    assert len({(folder / "controller.json").read_bytes() for folder in raw}) == 1
+    rows = [list(csv.DictReader((folder / "controller.csv").open())) for folder in raw]
+    for column in ("time_s", "switch", "port", "connections", "fair_rate_bps"):
+        assert [row[column] for row in rows[0]] == [row[column] for row in rows[1]]
+    assert "2" in {row["connections"] for row in rows[0]}
+    records = [json.loads(line) for line in (raw[1] / "control.jsonl").read_text().splitlines()]
+    assert {record["switch"] for record in records} == {"s1", "s2"}
+    assert {rate for record in records[4:] for rate in record["rates_bps"]} == {1_000_000}
+
+
+def test_what_is_based_on_fairlanes_needs_its_tables(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fairlane(monkeypatch, *ARGUMENTS, "--program", "own.p4", "--control", str(CAP), "--out", "o") == 2
+    assert "cap.py: Capped is based on AlsPlane, and own.p4 has no table of als.p4: base it on ControlPlane." in capsys.readouterr().err
+
+
+def test_a_fault_of_a_class_that_is_based_on_fairlanes_has_its_line(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = "from fairlane.controller.als import AlsPlane\n\nclass Own(AlsPlane):\n    def on_records(self, switch, records):\n"
+    Path("own.py").write_text(head + "        1 / len(records[2:])\n")
+    assert fairlane(monkeypatch, *ARGUMENTS, "--control", "own.py", "--out", "o") == 4
+    assert "own.py:5: on_interval: ZeroDivisionError" in capsys.readouterr().err
+    Path("own.py").write_text(head.replace("on_records", "on_record") + "        pass\n")
+    assert fairlane(monkeypatch, *ARGUMENTS, "--control", "own.py", "--out", "o") == 2
+    assert "own.py:4: Own has no event 'on_record'; did you mean 'on_records'?" in capsys.readouterr().err
 
 
 def test_without_a_control_plane_nothing_is_filled(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

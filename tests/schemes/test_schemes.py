@@ -14,7 +14,7 @@ from rich.console import Console
 
 import fairlane
 from fairlane import cli, errors, execute, probes, skeleton_scheme, user_files
-from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from fairlane.errors import Refusal
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
@@ -78,9 +78,9 @@ def test_what_a_scheme_fills_and_reads_is_in_its_program(name: str, tmp_path: Pa
     defines = ("CHOSEN", *(counter.macro for counter in scheme.counters if counter.macro))
     source = probes.source("p4src/als.p4")
     _, info = targets.compiler().compile(source, tmp_path, defines, (scheme.folder,))
-    p4info = P4Info.read(info)
+    p4info = Names.read(info)
     for entry in [*scheme.parameters().of_port(100).entries(1e7), *scheme.of_every_port(1e7)]:
-        p4info.table_entry(entry.table, {entry.key: 1}, entry.action_name, entry.values)
+        p4info.entry(entry.table, {entry.key: 1}, entry.action_name, entry.values)
     for counter in scheme.counter_names:
         p4info.counter_id(counter)
 
@@ -242,7 +242,7 @@ def test_names_that_differ_between_the_two_files_are_told_before_a_run(tmp_path:
         cli.main()
     said = capsys.readouterr().err
     assert ended.value.code == 2 and "my-queue: the P4 file lacks 2 names" in said
-    assert "counter AlsEgress.my_queue.drops" in said and "docs/own-scheme.md" in said
+    assert "counter 'AlsEgress.my_queue.drops'" in said and "docs/own-scheme.md" in said
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_curve_of_mean_rates_has_a_point_for_each_flow_of_its_group() -> None:
         dataclasses.replace(flow(), flow=SimpleNamespace(name=f"g-{i}"), received=Steps.of([5.0], [size]), active=(0.0, 10.0))
         for i, size in enumerate((1000.0, 3000.0))
     ]
-    experiment = SimpleNamespace(settings=SimpleNamespace(flows=[SimpleNamespace(name="g")]), window_s=(4.0, 8.0), duration_s=10.0)
+    experiment = SimpleNamespace(settings=SimpleNamespace(groups={"g": "rap"}), window_s=(4.0, 8.0), duration_s=10.0)
     series = SimpleNamespace(experiment=experiment, flows=records)
     assert measures.curve(series, Curve("rates", "mean_rates", "g")) == {"t": [1.0, 2.0], "v": [2000.0, 6000.0]}
     with pytest.raises(ValueError, match="flows: mean_rates is of flows"):

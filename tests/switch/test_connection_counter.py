@@ -13,6 +13,7 @@ from fairlane import probes
 from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.core import SwitchControl
 from fairlane.controller.p4info import P4Info
+from fairlane.controller.plane.names import Names
 from fairlane.experiments import loader
 from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.progress import Silent
@@ -74,18 +75,19 @@ def test_both_compilers_show_the_same_sketch(tmp_path: Path) -> None:
 @pytest.mark.skipif("fairlane-compile" not in compilers, reason="fairlane-compile is not built: make build")
 def test_regions_cover_every_port_and_epochs_reach_both_controls(tmp_path: Path) -> None:
     json_path, p4info_path = bench.compile_als("sketch", tmp_path)
-    p4info = P4Info.read(p4info_path)
+    names = Names.read(p4info_path)
     switch = Switch("s1", 1, "127.0.0.1:9559", tuple(Port(number, 1_000_000) for number in range(1, 6)))
-    control = SwitchControl(switch, p4info, Config(str(p4info_path), str(json_path), (switch,)))
-    regions = {p4info.table_id(f"{where}.connections.sketch.region") for where in ("AlsIngress", "AlsEgress")}
-    written = [e.table_entry for e in control.initial_entities() if e.HasField("table_entry") and e.table_entry.table_id in regions]
+    control = SwitchControl(switch, names, Config(str(p4info_path), str(json_path), (switch,)))
+    regions = {f"{where}.connections.sketch.region" for where in ("AlsIngress", "AlsEgress")}
+    written = [entry for entry in control.entries() if entry.table in regions]
     assert len(written) == 2 * len(switch.ports)
-    assert len({e.match[0].exact.value for e in written}) == len(switch.ports)
-    assert {u.entity.table_entry.table_id for u in control.begin(7).message().updates} == {
-        p4info.table_id(f"{where}.connections.sketch.observation") for where in ("AlsIngress", "AlsEgress")
+    assert len({entry.keys["port"] for entry in written}) == len(switch.ports)
+    assert {entry.table for entry in control.epoch_entries()} == {
+        f"{where}.connections.sketch.observation" for where in ("AlsIngress", "AlsEgress")
     }
+    assert control.begin(7) == [{"number": 7}] * 2
     # No digests to ask for: the program sends none.
-    assert not any(e.HasField("digest_entry") for e in control.initial_entities())
+    assert not names.message.digests
 
 
 lacking = missing() or (

@@ -1,0 +1,342 @@
+"""Workloads: flows that come at random, each with a file of random size, between hosts by a pattern.
+
+A workload is drawn before the run and becomes flows of the experiment. Its draws follow from the experiment's seed and its own name: arrivals, sizes and
+pairs of hosts each have a stream of their own, so that another workload, another flow or another distribution of sizes changes nothing else.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import random
+import re
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from fairlane.inputs import schema
+from fairlane.inputs.located_toml import Document, KeyPath
+
+FOLDER = Path(__file__).with_name("sizes")
+MAX_FLOWS = 100_000
+"""Of one workload: each flow is an object, and has records of its own."""
+_MAX_BYTES = 1e12
+_NORMAL = statistics.NormalDist()
+
+
+class Refused(ValueError):
+    """A file that is no distribution or no trace of arrivals; the message names file and line."""
+
+
+def _positive(table: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(table, name)
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"{name}: must be positive, got {value:g}")
+
+
+def _rows(path: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
+    """Lines with so many values, with their numbers; empty lines, lines that begin with # and a header are left out. Refused: another number of values."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path}: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        values = [value.strip() for value in line.split(",")]
+        if not line.strip() or line.startswith("#") or (values[0].isalpha() or "_" in values[0]):
+            continue
+        if len(values) != columns:
+            raise Refused(f"{path}:{number}: {columns} values separated by commas, got {len(values)}")
+        yield number, values
+
+
+def _number(text: str, place: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise Refused(f"{place}: {text!r} is no number") from None
+    if not math.isfinite(value):
+        raise Refused(f"{place}: {text!r} is not finite")
+    return value
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """A distribution of sizes from a file: lines `bytes,probability`, both growing, from probability 0 to 1; linear between the points."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+
+    @staticmethod
+    def read(path: Path) -> Empirical:
+        points: list[tuple[float, float]] = []
+        for number, (size, probability) in _rows(path, 2):
+            place = f"{path}:{number}"
+            point = _number(size, place), _number(probability, place)
+            if not 0 <= point[0] <= _MAX_BYTES or (points and (point[0] < points[-1][0] or point[1] <= points[-1][1])):
+                raise Refused(f"{place}: bytes and probabilities must grow, and bytes be 0 to {_MAX_BYTES:g}")
+            points.append(point)
+        if len(points) < 2 or points[0][1] != 0 or points[-1][1] != 1:
+            raise Refused(f"{path}: at least two lines `bytes,probability`, the first with probability 0, the last with 1")
+        return Empirical(path.name, tuple(points))
+
+    @property
+    def mean_bytes(self) -> float:
+        return sum((b[1] - a[1]) * (a[0] + b[0]) / 2 for a, b in itertools.pairwise(self.points))
+
+    def quantile(self, probability: float) -> float:
+        at = max(1, bisect.bisect_left([p for _, p in self.points], probability))
+        (low, before), (high, after) = self.points[at - 1 : at + 1]
+        return low + (high - low) * (probability - before) / (after - before)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of a flow's file. mean_bytes: of all kinds. shape: of `pareto`, above 1; sigma: of `lognormal`, of the size's natural logarithm. A text names a
+    file of `experiments/sizes/` without its suffix, or a CSV file of one's own."""
+
+    kind: Literal["constant", "exponential", "lognormal", "pareto"] = "constant"
+    mean_bytes: float = 100_000.0
+    sigma: float | None = None
+    shape: float | None = None
+    empirical: Empirical | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_document(cls, document: Document, path: KeyPath) -> Sizes:
+        value = document.at(path)
+        if not isinstance(value, str):
+            table = document.at(path)
+            if isinstance(table, dict) and "empirical" in table:
+                raise document.error((*path, "empirical"), "unknown key; write the file's name in place of the table")
+            return schema.build(cls, document, path)
+        try:
+            read = Empirical.read(file_of(document, path))
+        except Refused as error:
+            raise document.error(path, str(error)) from error
+        return cls(mean_bytes=read.mean_bytes, empirical=read)
+
+    def __post_init__(self) -> None:
+        _positive(self, "mean_bytes", "sigma", "shape")
+        if self.mean_bytes > _MAX_BYTES:
+            raise ValueError(f"mean_bytes: at most {_MAX_BYTES:g}, got {self.mean_bytes:g}")
+        if (self.sigma is not None) != (self.kind == "lognormal"):
+            raise ValueError("sigma: of lognormal, and of no other kind")
+        if (self.shape is not None) != (self.kind == "pareto"):
+            raise ValueError("shape: of pareto, and of no other kind")
+        if self.shape is not None and self.shape <= 1:
+            raise ValueError(f"shape: above 1, because there is no mean otherwise; got {self.shape:g}")
+
+    def draws(self, rng: random.Random) -> Iterator[int]:
+        """Whole bytes, at least 1. One draw of the stream for each."""
+        while True:
+            yield min(int(_MAX_BYTES), max(1, round(self._quantile(1.0 - rng.random()))))
+
+    def _quantile(self, left: float) -> float:
+        """left: the part of all sizes that are larger, in (0, 1]."""
+        if self.empirical is not None:
+            return self.empirical.quantile(1.0 - left)
+        if self.kind == "exponential":
+            return -self.mean_bytes * math.log(left)
+        if self.kind == "lognormal":
+            assert self.sigma is not None
+            normal = _NORMAL.inv_cdf(min(max(1.0 - left, 1e-16), 1 - 1e-16))
+            return self.mean_bytes * math.exp(self.sigma * normal - self.sigma**2 / 2)
+        if self.kind == "pareto":
+            assert self.shape is not None
+            return self.mean_bytes * (self.shape - 1) / self.shape * math.pow(left, -1 / self.shape)
+        return self.mean_bytes
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """When flows come. per_s: so many each second, on average; or load: so that the files take this part of a link's capacity, headers included (`of`: "s1->s2",
+    the bottleneck by default; or "hosts": of the senders' links together). `on-off`: Poisson arrivals at the rate that gives this average, in periods that last
+    on_s on average with pauses of off_s, both exponential."""
+
+    kind: Literal["poisson", "deterministic", "on-off"] = "poisson"
+    per_s: float | None = None
+    load: float | None = None
+    of: str | None = None
+    on_s: float | None = None
+    off_s: float | None = None
+
+    def __post_init__(self) -> None:
+        _positive(self, "per_s", "load", "on_s", "off_s")
+        if (self.per_s is None) == (self.load is None):
+            raise ValueError("per_s: give either per_s or load")
+        if self.of is not None and self.load is None:
+            raise ValueError("of: belongs to load")
+        if any((value is not None) != (self.kind == "on-off") for value in (self.on_s, self.off_s)):
+            raise ValueError("on_s: on-off has on_s and off_s, and no other kind has them")
+
+    def times_s(self, per_s: float, rng: random.Random) -> Iterator[float]:
+        """Seconds from the workload's beginning, without end."""
+        if self.kind == "deterministic":
+            yield from (n / per_s for n in itertools.count())
+        if self.kind == "poisson":
+            yield from itertools.accumulate(rng.expovariate(per_s) for _ in itertools.repeat(None))
+        assert self.on_s is not None and self.off_s is not None
+        burst_per_s = per_s * (self.on_s + self.off_s) / self.on_s
+        begin_s = 0.0
+        while True:
+            end_s = begin_s + rng.expovariate(1 / self.on_s)
+            at_s = begin_s + rng.expovariate(burst_per_s)
+            while at_s < end_s:
+                yield at_s
+                at_s += rng.expovariate(burst_per_s)
+            begin_s = end_s + rng.expovariate(1 / self.off_s)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Flows of a TCP kind, one for each arrival; of `incast`, fan_in for each.
+
+    pattern: `pairs`: from the n-th of senders to the n-th of receivers, n at random; `all-to-all`: from a sender to another host of receivers, both at random;
+    `permutation`: each sender has one receiver for the whole run, drawn at its beginning, and no two have the same; `incast`: from fan_in senders at once to
+    one receiver. senders, receivers: hosts; by default of `pairs` the first and second half of all hosts, of other patterns all of them.
+    parameters, packet_bytes: as of a group of flows."""
+
+    name: str
+    kind: str
+    arrivals: Arrivals
+    sizes: Sizes
+    pattern: Literal["pairs", "all-to-all", "permutation", "incast"] = "pairs"
+    senders: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
+    fan_in: int | None = None
+    start_s: float = 0.0
+    stop_s: float | None = None
+    packet_bytes: int | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
+            raise ValueError(f"name: use letters, digits, '_', '.' and '-', because records are files of that name; got {self.name!r}")
+        if (self.fan_in is not None) != (self.pattern == "incast"):
+            raise ValueError("fan_in: of incast, and of no other pattern")
+        if self.fan_in is not None and self.fan_in < 1:
+            raise ValueError(f"fan_in: at least 1, got {self.fan_in}")
+        if not 0 <= self.start_s < math.inf:
+            raise ValueError(f"start_s: must not be negative, got {self.start_s:g} s")
+        if self.stop_s is not None and not self.start_s < self.stop_s < math.inf:
+            raise ValueError(f"stop_s: must be after start_s, {self.start_s:g} s, got {self.stop_s:g} s")
+        if "file_bytes" in self.parameters:
+            raise ValueError("parameters: file_bytes is drawn from `sizes`")
+
+
+@dataclass(frozen=True)
+class Arrival:
+    at_s: float
+    sender: str
+    receiver: str
+    file_bytes: int
+
+
+Pairs = Callable[[], list[tuple[str, str]]]
+"""The pairs of hosts of one arrival."""
+
+
+def ends(workload: Workload, hosts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Senders and receivers. ValueError, beginning with the key at fault: the pattern has no pair of them."""
+    half = len(hosts) // 2
+    pairs = workload.pattern == "pairs"
+    senders = workload.senders or (hosts[:half] if pairs else hosts)
+    receivers = workload.receivers or (hosts[half : 2 * half] if pairs else hosts)
+    for key, named in (("senders", senders), ("receivers", receivers)):
+        for name in named:
+            if name not in hosts:
+                raise ValueError(f"{key}: no host {name!r}{schema.nearest(name, hosts)}")
+        if len(set(named)) < len(named):
+            raise ValueError(f"{key}: a host is named twice")
+    if pairs and len(senders) != len(receivers):
+        raise ValueError(f"receivers: {len(receivers)} for {len(senders)} senders: pairs have one for each")
+    if pairs and any(a == b for a, b in zip(senders, receivers)):
+        raise ValueError("receivers: a host cannot send to itself")
+    if any(not set(receivers) - {sender} for sender in senders):
+        raise ValueError("receivers: every sender needs another host to send to")
+    if workload.pattern == "permutation" and len(receivers) < len(senders):
+        raise ValueError(f"receivers: {len(receivers)} for {len(senders)} senders: a permutation needs one for each")
+    if workload.fan_in is not None and any(len(set(senders) - {receiver}) < workload.fan_in for receiver in receivers):
+        raise ValueError(f"fan_in: {workload.fan_in} senders beside the receiver are needed at once, got {len(senders)}")
+    return senders, receivers
+
+
+def _pairs(workload: Workload, senders: Sequence[str], receivers: Sequence[str], rng: random.Random) -> Pairs:
+    if workload.pattern == "pairs":
+        fixed = list(zip(senders, receivers))
+        return lambda: [rng.choice(fixed)]
+    if workload.pattern == "permutation":
+        fixed = list(zip(senders, _permuted(senders, receivers, rng)))
+        return lambda: [rng.choice(fixed)]
+    if workload.pattern == "incast":
+
+        def incast() -> list[tuple[str, str]]:
+            receiver = rng.choice(receivers)
+            others = [sender for sender in senders if sender != receiver]
+            assert workload.fan_in is not None
+            return [(sender, receiver) for sender in rng.sample(others, workload.fan_in)]
+
+        return incast
+
+    def all_to_all() -> list[tuple[str, str]]:
+        sender = rng.choice(senders)
+        while (receiver := rng.choice(receivers)) == sender:
+            pass
+        return [(sender, receiver)]
+
+    return all_to_all
+
+
+def _permuted(senders: Sequence[str], receivers: Sequence[str], rng: random.Random) -> list[str]:
+    """A receiver for each sender, each another and none itself: uniform among all such choices."""
+    while True:
+        chosen = rng.sample(list(receivers), len(senders))
+        if all(a != b for a, b in zip(senders, chosen)):
+            return chosen
+
+
+def chances(workload: Workload, senders: Sequence[str], receivers: Sequence[str]) -> Iterator[tuple[str, list[str], float]]:
+    """Of each sender: the receivers that its flows may have, each as likely, and how many of its flows an arrival makes, on average."""
+    for n, sender in enumerate(senders):
+        others = [receivers[n]] if workload.pattern == "pairs" else [receiver for receiver in receivers if receiver != sender]
+        yield sender, others, (workload.fan_in or 1) / len(senders)
+
+
+def drawn(workload: Workload, hosts: Sequence[str], per_s: float, seed: int, duration_s: float) -> list[Arrival]:
+    """All flows of a workload, in the order of their arrival. per_s: arrivals a second. ValueError: more than `MAX_FLOWS`."""
+    senders, receivers = ends(workload, hosts)
+    streams = {name: random.Random(f"{seed}/workload {workload.name}/{name}") for name in ("arrivals", "sizes", "hosts")}
+    pairs = _pairs(workload, senders, receivers, streams["hosts"])
+    sizes = workload.sizes.draws(streams["sizes"])
+    end_s = duration_s if workload.stop_s is None else min(duration_s, workload.stop_s)
+    found: list[Arrival] = []
+    for at_s in workload.arrivals.times_s(per_s, streams["arrivals"]):
+        start_s = workload.start_s + at_s
+        if start_s >= end_s:
+            return found
+        found += [Arrival(start_s, sender, receiver, next(sizes)) for sender, receiver in pairs()]
+        if len(found) > MAX_FLOWS:
+            raise ValueError(
+                f"arrivals: more than {MAX_FLOWS} flows, the most of one workload: give a lower rate, larger files or a shorter time"
+            )
+    return found
+
+
+def file_of(document: Document, path: KeyPath) -> Path:
+    """The file that the text at `path` names: one of `experiments/sizes/`, or a file beside the document. ConfigError: there is none."""
+    name = document.at(path)
+    own = FOLDER / f"{name}.csv"
+    if re.fullmatch(r"[a-z0-9-]+", name) and own.is_file():
+        return own
+    beside = Path(document.place(path)[0]).parent / name
+    known = sorted(file.stem for file in FOLDER.glob("*.csv"))
+    for file in (beside, Path(name)):
+        try:
+            if file.is_file():
+                return file
+        except (OSError, ValueError):  # a name that no file can have
+            break
+    raise document.error(path, f"no file {beside}{schema.nearest(name, known)}")
