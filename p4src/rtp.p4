@@ -26,8 +26,8 @@ const bit<9> RTP_EXTENDED = 0b1001_0000_0;
         } \
     } \
     state parse_rtp { \
-        bit<128> start = packet.lookahead<bit<128>>(); \
-        transition select(start[127:119], start[31:16], start[15:0], hdr.udp.length) { \
+        bit<128> first = packet.lookahead<bit<128>>(); \
+        transition select(first[127:119], first[31:16], first[15:0], hdr.udp.length) { \
             DATA_CASES \
             default: accept; \
         } \
