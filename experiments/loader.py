@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from fairlane.arithmetic import total
 from fairlane.experiments import fabrics, kinds, sweep, workloads
 from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.experiments.workloads import Workload
@@ -313,7 +314,7 @@ def _arrivals_per_s(
         return arrivals.per_s
     bits = 8 * workload.sizes.mean_bytes * (own.packet_bytes + ETHERNET_BYTES) / own.payload_bytes
     if arrivals.of == "hosts":
-        capacity_bps = sum(topology.ports()[sender][0].link.rate_bps for sender in senders)
+        capacity_bps = total(topology.ports()[sender][0].link.rate_bps for sender in senders)
         return arrivals.load * capacity_bps / (bits * (workload.fan_in or 1))
     link = arrivals.of or settings.bottleneck
     found = _output_port(link, topology)

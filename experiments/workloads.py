@@ -11,12 +11,12 @@ import itertools
 import math
 import random
 import re
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from fairlane.arithmetic import exp, log, power, square, total
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath
 
@@ -24,7 +24,6 @@ FOLDER = Path(__file__).with_name("sizes")
 MAX_FLOWS = 100_000
 """Of one workload: each flow is an object, and has records of its own."""
 _MAX_BYTES = 1e12
-_NORMAL = statistics.NormalDist()
 
 
 class Refused(ValueError):
@@ -63,6 +62,19 @@ def _number(text: str, place: str) -> float:
     return value
 
 
+def _exponential(rng: random.Random, mean: float) -> float:
+    return -mean * log(1.0 - rng.random())
+
+
+def _normal(rng: random.Random) -> float:
+    """Standard normal, by Marsaglia's polar method."""
+    while True:
+        x, y = 2.0 * rng.random() - 1.0, 2.0 * rng.random() - 1.0
+        distance = square(x) + square(y)
+        if 0.0 < distance < 1.0:
+            return x * math.sqrt(-2.0 * log(distance) / distance)
+
+
 @dataclass(frozen=True)
 class Empirical:
     """A distribution of sizes from a file: lines `bytes,probability`, both growing, from probability 0 to 1; linear between the points."""
@@ -85,7 +97,7 @@ class Empirical:
 
     @property
     def mean_bytes(self) -> float:
-        return sum((b[1] - a[1]) * (a[0] + b[0]) / 2 for a, b in itertools.pairwise(self.points))
+        return total((b[1] - a[1]) * (a[0] + b[0]) / 2 for a, b in itertools.pairwise(self.points))
 
     def quantile(self, probability: float) -> float:
         at = max(1, bisect.bisect_left([p for _, p in self.points], probability))
@@ -130,23 +142,22 @@ class Sizes:
             raise ValueError(f"shape: above 1, because there is no mean otherwise; got {self.shape:g}")
 
     def draws(self, rng: random.Random) -> Iterator[int]:
-        """Whole bytes, at least 1. One draw of the stream for each."""
+        """Whole bytes, at least 1."""
         while True:
-            yield min(int(_MAX_BYTES), max(1, round(self._quantile(1.0 - rng.random()))))
+            yield min(int(_MAX_BYTES), max(1, round(self._drawn(rng))))
 
-    def _quantile(self, left: float) -> float:
-        """left: the part of all sizes that are larger, in (0, 1]."""
+    def _drawn(self, rng: random.Random) -> float:
         if self.empirical is not None:
-            return self.empirical.quantile(1.0 - left)
+            return self.empirical.quantile(rng.random())
         if self.kind == "exponential":
-            return -self.mean_bytes * math.log(left)
+            return _exponential(rng, self.mean_bytes)
         if self.kind == "lognormal":
             assert self.sigma is not None
-            normal = _NORMAL.inv_cdf(min(max(1.0 - left, 1e-16), 1 - 1e-16))
-            return self.mean_bytes * math.exp(self.sigma * normal - self.sigma**2 / 2)
+            return self.mean_bytes * exp(self.sigma * _normal(rng) - square(self.sigma) / 2)
         if self.kind == "pareto":
             assert self.shape is not None
-            return self.mean_bytes * (self.shape - 1) / self.shape * math.pow(left, -1 / self.shape)
+            left = 1.0 - rng.random()
+            return self.mean_bytes * (self.shape - 1) / self.shape * power(left, -1 / self.shape)
         return self.mean_bytes
 
 
@@ -177,17 +188,17 @@ class Arrivals:
         if self.kind == "deterministic":
             yield from (n / per_s for n in itertools.count())
         if self.kind == "poisson":
-            yield from itertools.accumulate(rng.expovariate(per_s) for _ in itertools.repeat(None))
+            yield from itertools.accumulate(_exponential(rng, 1 / per_s) for _ in itertools.repeat(None))
         assert self.on_s is not None and self.off_s is not None
         burst_per_s = per_s * (self.on_s + self.off_s) / self.on_s
         begin_s = 0.0
         while True:
-            end_s = begin_s + rng.expovariate(1 / self.on_s)
-            at_s = begin_s + rng.expovariate(burst_per_s)
+            end_s = begin_s + _exponential(rng, self.on_s)
+            at_s = begin_s + _exponential(rng, 1 / burst_per_s)
             while at_s < end_s:
                 yield at_s
-                at_s += rng.expovariate(burst_per_s)
-            begin_s = end_s + rng.expovariate(1 / self.off_s)
+                at_s += _exponential(rng, 1 / burst_per_s)
+            begin_s = end_s + _exponential(rng, self.off_s)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from fairlane.arithmetic import total
 from fairlane.experiments.model import Flow
 from fairlane.topologies import addressing
 from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology
@@ -39,7 +40,7 @@ def empty_network_s(topology: Topology, flow: Flow, handshake: bool) -> float:
 
 
 def _crossing_s(path: Iterable[Port], packet_bytes: int) -> float:
-    return sum(port.link.delay_s + _sending_s(port, packet_bytes) for port in path)
+    return total(port.link.delay_s + _sending_s(port, packet_bytes) for port in path)
 
 
 def _sending_s(port: Port, packet_bytes: int) -> float:

@@ -203,7 +203,7 @@ def test_the_prompt_knows_its_hosts_and_ends_their_servers(tmp_path: Path) -> No
 def test_a_script_at_the_prompt_runs_to_its_end(tmp_path: Path) -> None:
     """Each of its lines, also after a command that reads standard input."""
     script = tmp_path / "commands"
-    script.write_text("h1 cat\n# a comment\nh1 ping -c 1 h11\npy 'the ' + 'end'\n")
+    script.write_text("sh cat\n# a comment\nh1 ping -c 1 h11\npy 'the ' + 'end'\n")
     command = [
         sys.executable,
         "-m",
