@@ -451,6 +451,12 @@ def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
     return None
 
 
+def _holds_back(name: str, port: tuple[str, int], settings: Settings, topology: Topology) -> bool:
+    """Whether the link, or a change of it, has a `reorder_delay_s`."""
+    link = next(p.link for p in topology.ports()[port[0]] if p.number == port[1])
+    return bool(link.reorder_delay_s) or any(change.reorder_delay_s for change in settings.changes if change.link == name)
+
+
 def _changes(settings: Settings, topology: Topology, document: Document) -> tuple[tuple[Change, str, int], ...]:
     """By time; at equal times, in the order of the file."""
     links = [f"{p.node}->{p.peer}" for ports in topology.ports().values() for p in ports]
@@ -467,6 +473,10 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             )
         if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
+        if change.reorder and not _holds_back(change.link, port, settings, topology):
+            raise document.error(
+                ("changes", i, "reorder"), f"for how long does {change.link} hold frames back? Give 'reorder_delay_s' as well"
+            )
         if change.at_s < settings.duration_s:
             found.append((change, *port))
     return tuple(sorted(found, key=lambda c: c[0].at_s))

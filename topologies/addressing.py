@@ -7,6 +7,7 @@ everything to 10.0.i.254, whose Ethernet address is that of the switch port: sta
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -123,7 +124,9 @@ def arrivals(topology: Topology) -> dict[str, list[tuple[str, int]]]:
 
 def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98) -> float:
     """Round trip of a packet of `bytes_` through empty queues: propagation both ways, and sending times."""
-    return total(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))
+    there, back = path(topology, source, destination), path(topology, destination, source)
+    times = [[p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in way] for way in (there, back[::-1])]
+    return total(one + other for one, other in itertools.zip_longest(*times, fillvalue=0.0))
 
 
 def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98) -> float:

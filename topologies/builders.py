@@ -6,14 +6,17 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from fairlane.inputs import schema
 from fairlane.schemes.base import Parameters
+from fairlane.topologies.impairments import Gemodel
 from fairlane.topologies.model import (
     MAX_HOSTS_OF_A_SWITCH,
     MAX_SWITCHES,
     OF_THE_TRACE,
+    Back,
     Link,
     Node,
     Topology,
@@ -39,6 +42,12 @@ class LinkSpec:
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
+    gemodel: Gemodel | None = field(default=None, metadata=schema.SELDOM)
+    reorder: float = field(default=0.0, metadata=schema.SELDOM)
+    reorder_delay_s: float = field(default=0.0, metadata=schema.SELDOM)
+    duplicate: float = field(default=0.0, metadata=schema.SELDOM)
+    corrupt: float = field(default=0.0, metadata=schema.SELDOM)
+    back: Back | None = field(default=None, metadata=schema.SELDOM)
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link

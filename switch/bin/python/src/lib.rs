@@ -23,8 +23,10 @@ use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::RawSpec;
 use fairlane_memory as _;
-use fairlane_virtual::record::{PortSample, QueueSample};
-use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
+use fairlane_virtual::record::{LinkSample, PortSample, QueueSample};
+use fairlane_virtual::{
+    Change, FlowKind, HostAddress, ImpairmentsChange, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError,
+};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -224,6 +226,23 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter }).map_err(refused)
     }
 
+    /// Plans other impairments of one direction of a link (as of Link; None: as before), for frames sent from then on. Raises ValueError.
+    #[pyo3(signature = (at_ns, node, port, *, reorder=None, reorder_delay_ns=None, duplicate=None, corrupt=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn schedule_impairments(
+        &mut self,
+        at_ns: u64,
+        node: &str,
+        port: u32,
+        reorder: Option<f64>,
+        reorder_delay_ns: Option<u64>,
+        duplicate: Option<f64>,
+        corrupt: Option<f64>,
+    ) -> PyResult<()> {
+        let change = ImpairmentsChange { reorder, reorder_delay_ns, duplicate, corrupt };
+        self.inner.schedule(at_ns, Change::LinkImpairments { from: LinkEnd::new(node, port), change }).map_err(refused)
+    }
+
     /// From an instant on, one direction of a link follows a trace that begins then: instants at each of which so many bytes may leave,
     /// repeated after the last. Raises ValueError.
     fn schedule_opportunities(&mut self, at_ns: u64, node: &str, port: u32, opportunities_ns: Vec<u64>, bytes: u32) -> PyResult<()> {
@@ -292,13 +311,15 @@ impl Network {
     }
 
     /// Takes what the ports of all switches had counted at the end of each interval since it was last taken: of each switch, in the order
-    /// in which they were added, the lines of its CSV (`PORT_COLUMNS`). only: switches by number and their ports; None for all.
+    /// in which they were added, the lines of its CSV (`port_columns`). only: switches by number and their ports; None for all.
     #[pyo3(signature = (only=None))]
     fn take_port_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
         let mut texts = vec![String::new(); self.rows.len()];
         for PortSample { time, switch, port } in self.inner.take_port_samples() {
             if only.as_ref().is_none_or(|only| only.contains(&(switch, port.port))) {
-                self.rows[switch].write(&mut texts[switch], time, time, &port, Further::default());
+                let wrong = [port.wrong_checksums];
+                let further = Further { counts: if self.inner.corrupts() { &wrong } else { &[] }, ..Further::default() };
+                self.rows[switch].write(&mut texts[switch], time, time, &port, further);
             }
         }
         texts
@@ -314,6 +335,27 @@ impl Network {
             }
         }
         texts
+    }
+
+    /// The columns of a switch's CSV.
+    fn port_columns(&self) -> String {
+        rows::header(self.inner.corrupts().then_some(rows::WRONG_CHECKSUMS)).trim_end().to_string()
+    }
+
+    /// The same of the directions of links that lose or impair frames at some time, of all links in one text (`LINK_COLUMNS`).
+    fn take_link_rows(&mut self) -> String {
+        let mut text = String::new();
+        for LinkSample { time, link, counts } in self.inner.take_link_samples() {
+            let name = self.inner.link_name(link).map_or_else(String::new, |(from, to)| format!("{from}->{to}"));
+            rows::write_link(&mut text, time, time, &name, counts.on_the_way());
+        }
+        text
+    }
+
+    /// Datagrams that a host dropped for a wrong checksum of IPv4, UDP or TCP; None where no link corrupts frames. Raises KeyError.
+    fn wrong_checksums(&self, host: &str) -> PyResult<Option<u64>> {
+        let count = self.inner.wrong_checksums(host).ok_or_else(|| PyKeyError::new_err(format!("no host {host:?}")))?;
+        Ok(self.inner.corrupts().then_some(count))
     }
 
     /// Bit/s that a port sent, and mean packets in its queue, in the interval of the last row that was taken; None before it.
@@ -417,7 +459,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     wire::add(module)?;
     control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
-    module.add("PORT_COLUMNS", rows::header([]).trim_end())?;
+    module.add("LINK_COLUMNS", rows::LINK_HEADER.trim_end())?;
     module.add("QUEUE_COLUMNS", rows::QUEUE_HEADER.trim_end())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

@@ -34,7 +34,7 @@ pub enum RawTraffic {
 /// A flow of datagrams without feedback.
 pub struct RawSpec {
     pub traffic: RawTraffic,
-    /// The largest datagram, 44 to 1500; an emission that is larger leaves as several, back to back.
+    /// The largest datagram, 44 to 9000; an emission that is larger leaves as several, back to back.
     pub packet_bytes: u32,
 }
 
