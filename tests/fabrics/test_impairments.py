@@ -135,7 +135,7 @@ def test_copies_and_reordered_packets_are_no_losses_of_an_algorithm(tmp_path: Pa
     """A receiver counts sequence numbers, each once."""
     _, summary = of(tmp_path, "cbr", "reorder = 0.05, reorder_delay_s = 0.004, duplicate = 0.05", "parameters = { rate_bps = 4_000_000.0 }")
     (flow,) = summary["flows"]
-    assert flow["lost_packets"] <= 1 and flow["goodput_bps"] == pytest.approx(4e6 * 972 / 1000, rel=0.06)
+    assert flow["lost_packets"] <= 4 and flow["goodput_bps"] == pytest.approx(4e6 * 960 / 1000, rel=0.01)
 
 
 def test_each_direction_has_its_rate(tmp_path: Path) -> None:
@@ -144,8 +144,8 @@ def test_each_direction_has_its_rate(tmp_path: Path) -> None:
     more += '[[flows]]\nname = "b"\nkind = "cbr"\nhosts = [["h2", "h1"]]\nparameters = { rate_bps = 20_000_000.0 }\n'
     _, summary = of(tmp_path, "cbr", "back = { rate_bps = 2_000_000, queue_packets = 7 }", more)
     there, back = summary["flows"]
-    assert there["goodput_bps"] == pytest.approx(10e6 * 972 / 1014, rel=0.01)
-    assert back["goodput_bps"] == pytest.approx(2e6 * 972 / 1014, rel=0.01)
+    assert there["goodput_bps"] == pytest.approx(10e6 * 960 / 1014, rel=0.01)
+    assert back["goodput_bps"] == pytest.approx(2e6 * 960 / 1014, rel=0.01)
     assert back["fair_share_bps"] == pytest.approx(2e6, rel=0.01) and there["fair_share_bps"] == pytest.approx(10e6, rel=0.01)
     queues = {link["name"]: link["mean_queue_packets"] for link in summary["links"]}
     assert queues["s1->s2"] == pytest.approx(100, abs=1) and queues["s2->s1"] == pytest.approx(7, abs=0.5)

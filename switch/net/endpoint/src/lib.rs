@@ -45,6 +45,7 @@ mod reception;
 pub mod record;
 mod report;
 pub mod rtcp_schedule;
+mod seen;
 mod sender;
 pub mod statistics;
 mod stream;
