@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
-from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
+from fairlane.experiments.kinds import AlgorithmSettings, CommandSettings, FlowSettings, TcpSettings
 from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import schema
@@ -187,6 +187,11 @@ class Flow:
         if not isinstance(self.settings, TcpSettings):
             raise TypeError(f"{self.kind} is not TCP")
         return self.settings
+
+    @property
+    def commands(self) -> CommandSettings | None:
+        """Of a flow whose ends are real programs."""
+        return self.settings if isinstance(self.settings, CommandSettings) else None
 
 
 @dataclass(frozen=True)
