@@ -36,6 +36,12 @@ def filled(argument: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(value, argument)
 
 
+def at_home(argument: str, folder: str) -> str:
+    """An argument with a folder in the place `{here}`; all others are left for later."""
+    escaped = folder.replace("{", "{{").replace("}", "}}")
+    return _PLACE.sub(lambda found: escaped if found[1] == "here" else found[0], argument)
+
+
 def places(arguments: tuple[str, ...]) -> set[str]:
     """The names in braces."""
     return {found[1] for argument in arguments for found in _PLACE.finditer(argument) if found[1]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairlane.arithmetic import total
-from fairlane.experiments import fabrics, kinds, sweep, workloads
+from fairlane.experiments import commands, fabrics, kinds, sweep, workloads
 from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
@@ -233,7 +234,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for (i, n, (sender, *receivers)), way in zip(found, taken):
         group = settings.flows[i]
         if (i, way) not in made:
-            made[i, way] = kinds.settings(document, group.kind, ("flows", i), way)
+            made[i, way] = _at_home(kinds.settings(document, group.kind, ("flows", i), way), document, ("flows", i))
         name = _flow_name(group, n)
         jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
         start_s = group.start_s + n * group.join_interval_s + jitter_s
@@ -260,7 +261,36 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for i, workload in enumerate(settings.workloads):
         flows += _of_workload(settings, workload, topology, document, ("workloads", i), ports)
     _check_distinct(flows, document)
+    _check_commands(flows, document)
     return tuple(flows)
+
+
+def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -> kinds.FlowSettings:
+    """Commands that know the folder of the file that describes them."""
+    if not isinstance(settings, commands.CommandSettings):
+        return settings
+    folder = Path(document.place((*where, "kind"))[0]).parent
+    here, there = Path.cwd(), folder.absolute()
+    name = os.path.relpath(there) if there.is_relative_to(here) else str(there)
+    return dataclasses.replace(
+        settings,
+        sender=tuple(commands.at_home(argument, name) for argument in settings.sender),
+        receiver=tuple(commands.at_home(argument, name) for argument in settings.receiver),
+    )
+
+
+def _check_commands(flows: list[Flow], document: Document) -> None:
+    """Packets of programs without ports belong to one of them."""
+    seen: dict[tuple[str, str], str] = {}
+    for flow in flows:
+        if flow.commands is not None and not flow.commands.has_ports:
+            other = seen.setdefault((flow.sender, flow.receiver), flow.name)
+            if other != flow.name:
+                raise document.error(
+                    ("flows",),
+                    f"{other} and {flow.name}: commands without {{port}} between the same hosts, whose packets nobody can tell apart: give one of "
+                    "them {port}, or other hosts",
+                )
 
 
 def _check_groups(settings: Settings, document: Document) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairlane.errors import Refusal
 from fairlane.experiments import sweep
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import targets
+from fairlane.fabrics import flows, targets
 from fairlane.fabrics.base import Fabric, Ready, Settings
 from fairlane.fabrics.switch_process import BMV2
 from fairlane.inputs.located_toml import Document
@@ -23,6 +24,8 @@ class Virtual(Fabric):
         from fairlane.fabrics import virtual_fabric  # loads the compiled module
 
         self.check_target(settings.target)
+        if (reason := flows.only_real(experiment)) is not None:
+            raise Refusal(reason)
         virtual_fabric.check_built()
         compiler = targets.compiler(settings.compiler)
         options = virtual_fabric.Options(compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live)

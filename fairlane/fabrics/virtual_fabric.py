@@ -130,6 +130,8 @@ def check_built() -> None:
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
     """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
     check_built()
+    if (reason := flows.only_real(experiment)) is not None:
+        raise Refusal(reason)
     captures = 2 * len(experiment.topology.links) if options.pcap is not None else 0
     what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} captures of links" if captures else "")
     tables = len(experiment.topology.switches) * (2 if _has_queues(experiment) else 1)
