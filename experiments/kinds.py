@@ -85,7 +85,7 @@ class AlgorithmSettings:
     report_interval_s: float | None = None
 
 
-ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s", "ecn"})
+ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s", "ecn", "file_bytes"})
 
 
 TCP_PROFILES: dict[str, dict[str, Any]] = {

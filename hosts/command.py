@@ -80,10 +80,10 @@ class Sockets:
             "sockets",
             now_s,
             connected=len(connected),
-            rtt_s=round(total(found.rtt_s for found in connected) / len(connected), 6) if connected else None,
-            cwnd_bytes=sum(found.cwnd_bytes for found in connected) if connected else None,
-            retransmitted=sum(found.retransmits for found in self._latest.values()),
-            acked_bytes=sum(found.acked_bytes for found in self._latest.values()),
+            rtt_s=round(total(found.info.rtt_s for found in connected) / len(connected), 6) if connected else None,
+            cwnd_bytes=sum(found.info.cwnd_bytes for found in connected) if connected else None,
+            retransmitted=sum(found.info.retransmits for found in self._latest.values()),
+            acked_bytes=sum(found.info.acked_bytes for found in self._latest.values()),
         )
 
 
@@ -118,12 +118,10 @@ def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter,
     sockets = Sockets()
     try:
         time.sleep(max(0.0, clock.mono_ns(plan.start_s) / 1e9 - clock.now_s()))
-        process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        )
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         assert process.stdout is not None
         reader = Output(process.stdout, output)
-        log.write("start", clock.now_s(), role=role, argv=argv)
+        log.write("start", clock.now_s(), role=role)
         log.flush()
         _follow(process, clock.mono_ns(plan.stop_s) / 1e9, sockets, log, clock)
         stopped = process.poll() is None

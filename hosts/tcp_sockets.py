@@ -24,23 +24,53 @@ _REQUEST = struct.Struct("=BBBxI48x")
 _INET_DIAG_MSG = struct.Struct("=BBBB HH16s16sI8x I IIII".replace(" ", ""))
 _NLATTR = struct.Struct("=HH")
 # In tcp_info: (format, offset) of fields.
-_SND_MSS, _RTT, _SND_CWND, _TOTAL_RETRANS = (("=I", at) for at in (16, 68, 80, 100))
+_SND_MSS, _RTT, _SND_CWND, _TOTAL_RETRANS, _DATA_SEGS_OUT = (("=I", at) for at in (16, 68, 80, 100, 156))
 _BYTES_ACKED = ("=Q", 120)
+
+
+_MOST_INFO = 512
+
+
+@dataclass(frozen=True)
+class TcpInfo:
+    """rtt_s: smoothed; 0 before it is known. cwnd_bytes: congestion window. retransmits: segments so far. acked_bytes: of its data, by the peer; the
+    handshake counts as one. data_segments: sent so far, with those that were sent again."""
+
+    rtt_s: float
+    cwnd_bytes: int
+    retransmits: int
+    acked_bytes: int
+    data_segments: int
+
+    @staticmethod
+    def of(connection: socket.socket) -> TcpInfo:
+        return TcpInfo.parse(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MOST_INFO))
+
+    @staticmethod
+    def parse(info: bytes) -> TcpInfo:
+        """A `tcp_info`. A field that it does not have is 0."""
+
+        def field(form: str, offset: int) -> int:
+            return int(struct.unpack_from(form, info, offset)[0]) if offset + struct.calcsize(form) <= len(info) else 0
+
+        return TcpInfo(
+            field(*_RTT) / 1e6,
+            field(*_SND_CWND) * field(*_SND_MSS),
+            field(*_TOTAL_RETRANS),
+            field(*_BYTES_ACKED),
+            field(*_DATA_SEGS_OUT),
+        )
 
 
 @dataclass(frozen=True)
 class TcpSocket:
-    """One socket that is not listening. rtt_s: smoothed. cwnd_bytes: congestion window. retransmits: segments so far. acked_bytes: of its data, by the peer; the
-    handshake counts as one. inode: of the socket's file."""
+    """One socket that is not listening. inode: of the socket's file."""
 
     inode: int
     local_port: int
     peer_port: int
     state: int
-    rtt_s: float
-    cwnd_bytes: int
-    retransmits: int
-    acked_bytes: int
+    info: TcpInfo
 
     @property
     def established(self) -> bool:
@@ -62,9 +92,7 @@ class TcpSockets:
         """All that are not listening, over IPv4."""
         self._sequence += 1
         request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), ~(1 << _LISTEN) & 0xFFF)
-        header = _NLMSGHDR.pack(
-            _NLMSGHDR.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, self._sequence, 0
-        )
+        header = _NLMSGHDR.pack(_NLMSGHDR.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, self._sequence, 0)
         self._netlink.send(header + request)
         found: list[TcpSocket] = []
         while True:
@@ -101,20 +129,7 @@ def parse(body: bytes) -> TcpSocket:
         if kind == _INET_DIAG_INFO:
             info = body[at + _NLATTR.size : at + length]
         at += (length + 3) & ~3
-
-    def field(form: str, offset: int) -> int:
-        return int(struct.unpack_from(form, info, offset)[0]) if offset + struct.calcsize(form) <= len(info) else 0
-
-    return TcpSocket(
-        inode,
-        socket.ntohs(local),
-        socket.ntohs(peer),
-        state,
-        field(*_RTT) / 1e6,
-        field(*_SND_CWND) * field(*_SND_MSS),
-        field(*_TOTAL_RETRANS),
-        field(*_BYTES_ACKED),
-    )
+    return TcpSocket(inode, socket.ntohs(local), socket.ntohs(peer), state, TcpInfo.parse(info))
 
 
 def inodes_of(pids: Collection[str]) -> set[int]:

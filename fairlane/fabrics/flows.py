@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairlane import python_child
+from fairlane.errors import Refusal
 from fairlane.experiments import commands
-from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, CommandSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.commands import CommandSettings
+from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
+from fairlane.hosts.tcp_files import LINGERS_S, Transfer
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 
@@ -180,6 +186,55 @@ def tcp_ports(experiment: Experiment) -> dict[str, int]:
     return found
 
 
+def is_file(flow: Flow) -> bool:
+    """A kernel's TCP ends by itself: `fairlane.hosts.tcp_files` sends it. Flows without an end are iperf3's."""
+    return isinstance(flow.settings, TcpSettings) and flow.settings.file_bytes is not None
+
+
+def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timing: Timing, folder: Path) -> list[Program]:
+    """One for each host at an end of a file, receivers and senders of all of them. Their plans are in `folder`."""
+    ports = tcp_ports(experiment)
+    answered = {flow.after[0] for flow in experiment.flows if flow.answers}
+    plans: dict[str, list[dict[str, Any]]] = {}
+    for flow in experiment.flows:
+        if not is_file(flow) or flow.start_s >= experiment.duration_s:
+            continue
+        settings = flow.tcp_settings
+        mss = settings.packet_bytes - IPV4_TCP_HEADER_BYTES
+        for role, host, peer in (("sender", flow.sender, flow.receiver), ("receiver", flow.receiver, flow.sender)):
+            transfer = Transfer(
+                flow.name,
+                role == "sender",
+                hosts[host].ip,
+                hosts[peer].ip,
+                ports[flow.name],
+                settings.file_bytes or 0,
+                timing.start_s(flow),
+                timing.stop_s(flow),
+                kernel_congestion(flow),
+                settings.packet_bytes,
+                mss if mss >= LEAST_MSS else None,
+                flow.after,
+                flow.after_s,
+                flow.answers,
+                flow.name in answered,
+            )
+            plans.setdefault(host, []).append(dataclasses.asdict(transfer))
+    made = []
+    for host, transfers in plans.items():
+        plan = folder / f"files.{host}.json"
+        plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n")
+        argv = (*python_child.of_module("fairlane.hosts.tcp_files"), str(plan))
+        made.append(Program(host, f"files.{host}", argv, with_children=False))
+    return made
+
+
+def processes(experiment: Experiment) -> int:
+    """How many of them all flows have on the hosts."""
+    hosts = {host for flow in experiment.flows if is_file(flow) for host in (flow.sender, flow.receiver)}
+    return len(hosts) + sum(len(record_roles(flow)) for flow in experiment.flows if not is_file(flow))
+
+
 def takes_part(flow: Flow, number: int, timing: Timing) -> bool:
     """Whether a receiver does: a shortened run may end before it would join."""
     return _receiver_start_s(flow, number, timing) < timing.stop_s(flow)
@@ -246,10 +301,9 @@ def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Sourc
     return Source("mpeg4", rate_scale=settings.rate_scale)
 
 
-def only_real(experiment: Experiment) -> str | None:
-    """Why virtual time cannot run an experiment; None when it can."""
-    real = [flow.name for flow in experiment.flows if flow.commands is not None]
-    return f"flow {real[0]}: kind {commands.KIND} runs real programs, and virtual time has none: add --fabric mininet." if real else None
+def only_real(flow: Flow) -> Refusal:
+    """Of a flow that is real programs."""
+    return Refusal(f"flow {flow.name}: kind {flow.kind} runs real programs, and virtual time has none: add --fabric mininet.")
 
 
 def carries_film(flow: Flow) -> bool:

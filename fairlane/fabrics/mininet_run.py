@@ -41,6 +41,8 @@ _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
 _START_PER_PROCESS_S = 0.3
 _POLL_S = 0.2
+# Each pair of hosts takes a process.
+_MOST_PINGS = 100
 # Mininet's shell of it: both ends of a terminal. Flows are processes, with files of their own.
 _FILES_OF_A_NODE = 2
 # The controller's file of changes.
@@ -300,7 +302,7 @@ def _round_trips(fabric: MininetNetwork, experiment: Experiment) -> list[dict[st
     from fairlane.fabrics.mininet_builder import FabricError
 
     try:
-        trips = fabric.round_trips([(f.sender, r) for f in experiment.flows for r in f.all_receivers])
+        trips = fabric.round_trips(_some_pairs(experiment))
     except FabricError as error:
         raise RunFailed(str(error)) from error
     return [
@@ -309,12 +311,17 @@ def _round_trips(fabric: MininetNetwork, experiment: Experiment) -> list[dict[st
     ]
 
 
+def _some_pairs(experiment: Experiment) -> list[tuple[str, str]]:
+    """Of the pairs of hosts that have a flow, so many as can be pinged at once, evenly over all of them."""
+    pairs = list(dict.fromkeys((f.sender, r) for f in experiment.flows for r in f.all_receivers))
+    return pairs[:: math.ceil(len(pairs) / _MOST_PINGS)]
+
+
 def _timing(experiment: Experiment) -> Timing:
     """Time for all programs to start, then a whole observation interval without pings, then a phase within the interval that
     the seed draws: joins must not fall on the intervals' edges."""
     interval = experiment.settings.control.interval_s
-    processes = sum(len(flows.record_roles(f)) for f in experiment.flows)
-    earliest = time.time() + 1.0 + processes * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)
+    earliest = time.time() + 1.0 + flows.processes(experiment) * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)
     phase = random.Random(f"{experiment.seed}/phase").uniform(0.1, 0.9)
     begin = (math.floor(earliest / interval) + 1 + phase) * interval
     return Timing(begin, begin + experiment.duration_s)
@@ -339,7 +346,7 @@ def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing,
     tcp_ports = flows.tcp_ports(experiment)
     marks_s, switch_program = (0.0, *experiment.window_s), program_file(experiment, folder)
     for index, flow in enumerate(experiment.flows):
-        if flow.start_s >= experiment.duration_s:
+        if flow.start_s >= experiment.duration_s or flows.is_file(flow):
             continue
         logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
         for program in flows.programs(
@@ -355,6 +362,9 @@ def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing,
         ):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
             agents.append(Agent(process, timing.stop_s(flow), program.may_end))
+    for program in flows.file_programs(experiment, fabric.addressing.hosts, timing, folder):
+        process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log")
+        agents.append(Agent(process, timing.end_s, program.may_end))
     return agents
 
 

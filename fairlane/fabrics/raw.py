@@ -157,9 +157,7 @@ def conversations(folder: Path, switch: str) -> Iterator[Conversation]:
                 last = before.get(key, (0, 0, 0))
                 before[key] = sums
                 grown = [now - then for now, then in zip(sums, last)]
-                yield Conversation(
-                    float(row[0]), int(row[1]), row[2], row[3], row[4], int(row[5]), int(row[6]), int(row[7]), *grown
-                )
+                yield Conversation(float(row[0]), int(row[1]), row[2], row[3], row[4], int(row[5]), int(row[6]), int(row[7]), *grown)
 
 
 _QUEUE_TOTALS = frozenset(("arrived_packets", "tail_drops", "dequeued_packets", "tx_packets", "tx_bytes"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlane.errors import Refusal
 from fairlane.experiments import sweep
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import flows, targets
@@ -24,8 +23,9 @@ class Virtual(Fabric):
         from fairlane.fabrics import virtual_fabric  # loads the compiled module
 
         self.check_target(settings.target)
-        if (reason := flows.only_real(experiment)) is not None:
-            raise Refusal(reason)
+        for flow in experiment.flows:
+            if flow.commands is not None:
+                raise flows.only_real(flow)
         virtual_fabric.check_built()
         compiler = targets.compiler(settings.compiler)
         options = virtual_fabric.Options(compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live)

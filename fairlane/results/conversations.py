@@ -35,6 +35,8 @@ class Counted:
     received: Sums
 
 
+_DRAINED_S = 0.4
+"""After the end of a run, until what was on the way has arrived."""
 _Grown = dict[float, tuple[int, int, int]]
 """Packets, bytes and payload of an interval, by the Unix time of its end."""
 
@@ -66,15 +68,18 @@ def of_run(folder: Path, experiment: Experiment, begin_s: float) -> dict[str, Co
                 sums = grown[found.name, row.direction]
                 before = sums.get(row.unix_s, (0, 0, 0))
                 sums[row.unix_s] = (before[0] + row.packets, before[1] + row.bytes, before[2] + row.payload_bytes)
-    return {name: Counted(_sums(grown[name, "in"], begin_s), _sums(grown[name, "out"], begin_s)) for name in wanted}
+    end_s = begin_s + experiment.duration_s
+    return {name: Counted(*(_sums(grown[name, way], begin_s, end_s) for way in ("in", "out"))) for name in wanted}
 
 
-def _sums(grown: Mapping[float, tuple[int, int, int]], begin_s: float) -> Sums:
+def _sums(grown: Mapping[float, tuple[int, int, int]], begin_s: float, end_s: float) -> Sums:
     """A sum that did not grow has no rows: it stands still until the interval of the next one begins."""
     times: list[float] = []
     sums: list[tuple[int, int, int]] = []
     so_far = (0, 0, 0)
     for until_s in sorted(grown):
+        if not begin_s < until_s <= end_s + _DRAINED_S:
+            continue  # Fairlane's own pings, before and after the run
         since_s = until_s - SAMPLED_S
         if not times or since_s > times[-1]:
             times.append(since_s)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fairlane.arrays import np
 from fairlane.controller.records import counted_columns, loop_drops
 from fairlane.experiments import model
-from fairlane.experiments.kinds import AlgorithmSettings, CommandSettings, TcpSettings
+from fairlane.experiments.commands import CommandSettings
+from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _INSTANT_S = 1e-6
-FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "first_data", "complete", "feedback", *layers.FLOW_RECORDS))
+_NO_TIME_S = 1e-9
+"""Differences of two times of the same instant are below."""
+FLOW_RECORDS = frozenset(
+    ("start", "data", "sent", "control", "end", "first_data", "complete", "delivered", "feedback", *layers.FLOW_RECORDS)
+)
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
 """Of these, those that only `round_trips` and `reports` need; an algorithm writes one for each acknowledgement."""
@@ -65,7 +70,7 @@ class FlowRecord:
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
     start until the last byte of a flow that ends by itself was acknowledged; startup_s: of a TCP flow, from its start until it sent data; both not a number for
-    others, and for kernels' TCP. slowdown: completion_s over the time that the same file needs in an empty network."""
+    others, and for kernels' TCP of iperf3. delivered_s: when the receiver had the last byte, in seconds since the run began, where that is recorded. slowdown: completion_s over the time that the same file needs in an empty network."""
 
     flow: Flow
     goodput: Steps
@@ -85,6 +90,7 @@ class FlowRecord:
     control_bytes: Sequence[tuple[float, int]] = ()
     completion_s: float = math.nan
     startup_s: float = math.nan
+    delivered_s: float = math.nan
     slowdown: float = math.nan
 
     def active_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
@@ -407,6 +413,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         round_trips=sendings.pairs("t", "rtt_s"),
         completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
         startup_s=float(sent["first_data"]["t"][0] - active[0]) if active is not None and len(sent["first_data"]) else math.nan,
+        delivered_s=float(received["delivered"]["t"][0]) if len(received["delivered"]) else math.nan,
     )
 
 
@@ -416,9 +423,7 @@ def _command(folder: Path, flow: Flow, timing: Timing, counted: conversations.Co
     settings = flow.settings
     assert isinstance(settings, CommandSettings)
     kinds = ("start", "sockets", "end")
-    ends = {
-        role: columns.by_kind(raw.flow_records(folder, flow.name, role), kinds, timing.begin_s) for role in ("sender", "receiver")
-    }
+    ends = {role: columns.by_kind(raw.flow_records(folder, flow.name, role), kinds, timing.begin_s) for role in ("sender", "receiver")}
     first = "sender" if settings.sender and not settings.waits("sender") else "receiver"
     sent, received, sockets = counted.sent, counted.received, ends["sender"]["sockets"]
     active = None
@@ -468,7 +473,7 @@ def _ended_after(records: _Records, settings: CommandSettings) -> float:
 def _with_slowdown(record: FlowRecord, topology: Topology) -> FlowRecord:
     if math.isnan(record.completion_s) or not isinstance(record.flow.settings, TcpSettings):
         return record
-    alone_s = completions.empty_network_s(topology, record.flow, handshake=record.startup_s > 0)
+    alone_s = completions.empty_network_s(topology, record.flow, handshake=record.startup_s > _NO_TIME_S)
     return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
 
 

@@ -226,6 +226,7 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
         }
         FlowRecord::FirstData => kind!("first_data", PyDict::new(py)),
         FlowRecord::Complete { bytes } => kind!("complete", dict!(py, bytes = *bytes)),
+        FlowRecord::Delivered { bytes } => kind!("delivered", dict!(py, bytes = *bytes)),
         FlowRecord::Source { ssrc } => kind!("source", dict!(py, ssrc = *ssrc)),
         FlowRecord::Bye { ssrc } => kind!("bye", dict!(py, ssrc = *ssrc)),
         FlowRecord::Timeout { ssrc } => kind!("timeout", dict!(py, ssrc = *ssrc)),

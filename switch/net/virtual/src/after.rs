@@ -39,7 +39,7 @@ impl Network {
         let fail = |what: String| BuildError::new(format!("flow {name}"), what);
         let (sender, receiver) = self.ends_of(name)?;
         let host = self.ends[sender].host;
-        let mut watched = Vec::new();
+        let (mut watched, mut told) = (Vec::new(), vec![receiver]);
         for other in after.iter().map(AsRef::as_ref) {
             let (start, end) = self.ends_of(other)?;
             let there = [end, start].into_iter().find(|&at| self.ends[at].host == host);
@@ -50,6 +50,7 @@ impl Network {
                 return Err(fail(format!("{other} has no end to wait for: it is no TCP flow with a file")));
             }
             watched.push(at);
+            told.push(end);
         }
         let now = self.now;
         match &mut self.ends[sender].end {
@@ -61,6 +62,11 @@ impl Network {
         self.ends[receiver].end.life().start = Nanos::MAX;
         let slot = self.ends[sender].slot;
         self.queue.set(slot, None);
+        for end in told {
+            if let End::TcpReceiver(tcp) = &mut self.ends[end].end {
+                tcp.tell();
+            }
+        }
         let number = self.followers.all.len();
         self.followers.all.push(Follower { sender, receiver, left: watched.len(), delay });
         for end in watched {

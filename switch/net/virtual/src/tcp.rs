@@ -232,6 +232,8 @@ pub(crate) struct TcpReceiver {
     life: Life,
     tcp: Receiver,
     source: Ftp,
+    /// It records that it has its file.
+    tells: bool,
     marks: Marks,
     log: FlowLog,
 }
@@ -243,7 +245,7 @@ impl TcpReceiver {
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { life, tcp, source: spec.source, marks: Marks::default(), log: FlowLog::new() })
+        Ok(TcpReceiver { life, tcp, source: spec.source, tells: false, marks: Marks::default(), log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -265,6 +267,9 @@ impl TcpReceiver {
         if self.tcp.delivered() > before && self.marks.arrived(io.now) {
             self.note(io.now, None);
         }
+        if self.tells && self.tcp.delivered() > before && self.is_over() == Some(true) {
+            self.log.push((io.now, FlowRecord::Delivered { bytes: self.tcp.delivered() }));
+        }
         send_segments(self.life.peer, io, |frame, io| io.send(frame))
     }
 
@@ -274,6 +279,11 @@ impl TcpReceiver {
             Ftp::Persistent => None,
             Ftp::Bytes(bytes) => Some(self.tcp.delivered() >= bytes),
         }
+    }
+
+    /// From now on it records when it has the whole file.
+    pub(crate) fn tell(&mut self) {
+        self.tells = true;
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
