@@ -157,6 +157,8 @@ pub enum FlowRecord {
     FirstData,
     /// The receiver has acknowledged the whole file that a TCP sender had, and nothing follows.
     Complete { bytes: u64 },
+    /// A TCP receiver has the whole file of its sender; of flows that wait for others, and of those that these wait for.
+    Delivered { bytes: u64 },
     /// What a TCP receiver has counted. `since`: as in `Data`, of what was delivered.
     TcpData {
         segments: u64,
