@@ -9,15 +9,13 @@ from pathlib import Path
 from fairlane import python_child
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
+from fairlane.experiments.paths import RTP_PORT, TCP_PORT
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 
-# Of a flow whose `port_offset` is 0. RTP takes two.
-RTP_PORT = 5004
-TCP_PORT = 5201
 # Between the seeds of a flow's receivers: further than the flows of any experiment lie apart.
 _SEEDS_APART = 1_000_000_007
 

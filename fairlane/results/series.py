@@ -20,7 +20,7 @@ from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.hosts.records import PLAIN_HEADERS_BYTES
 from fairlane.results import columns, completions, layers
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
     flows = [
-        _with_slowdown(record, experiment.topology)
+        _with_slowdown(record, experiment)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
         for record in _flow(folder, f, timing, every_s, whole)
@@ -409,10 +409,10 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     )
 
 
-def _with_slowdown(record: FlowRecord, topology: Topology) -> FlowRecord:
+def _with_slowdown(record: FlowRecord, experiment: Experiment) -> FlowRecord:
     if math.isnan(record.completion_s):
         return record
-    alone_s = completions.empty_network_s(topology, record.flow, handshake=record.startup_s > 0)
+    alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > 0)
     return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
 
 
