@@ -28,6 +28,7 @@ from fairlane.results import (
     metrics,
     plots,
     plots_layers,
+    queries,
     queues,
     report,
     result_folder,
@@ -223,6 +224,8 @@ def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> d
         queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g", lineterminator="\n")
     if recorded.impaired:
         impairments.table(recorded).to_csv(folder / "impairments.csv", index=False, float_format="%.6g", lineterminator="\n")
+    if any(workload.asks for workload in recorded.experiment.settings.workloads):
+        queries.table(recorded).to_csv(folder / "queries.csv", index=False, float_format="%.6g", lineterminator="\n")
     return tables
 
 

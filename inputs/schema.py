@@ -18,12 +18,12 @@ TABLES = "tables"
 """In the metadata of a dataclass's field, a function without arguments that gives dataclasses by key: the field is a tuple of such objects, and each
 of them has its own key in the table, in place of the field's name."""
 
-_SELDOM = "seldom"
-SELDOM = types.MappingProxyType({_SELDOM: True})
-"""Metadata of a field that `members` leaves out where it has its default."""
-
 CHOICES, WAY_OUT = "choices", "way out"
 """In the metadata of a field, a function that gives the values that it may have; and how the message about another value ends."""
+
+
+OPTIONAL = "optional"
+"""In the metadata of a field: `plain` leaves it out where it has its default."""
 
 
 def build(kind: type[T], document: Document, path: KeyPath = (), others: Collection[str] = ()) -> T:
@@ -63,7 +63,7 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
 
 def members(value: Any) -> dict[str, Any]:
     """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there, if its dataclass has fields.
-    Without fields of `SELDOM` that have their default."""
+    Without fields of `OPTIONAL` that have their default."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(value):
         inner = getattr(value, field.name)
@@ -72,7 +72,7 @@ def members(value: Any) -> dict[str, Any]:
                 one = next((one for one in inner if type(one) is kind), None)
                 if one is not None or dataclasses.fields(kind):
                     found[key] = one
-        elif not (field.metadata.get(_SELDOM) and inner == field.default):
+        elif not (OPTIONAL in field.metadata and inner == field.default):
             found[field.name] = inner
     return found
 

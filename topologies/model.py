@@ -39,9 +39,9 @@ def queue_field() -> Any:
 # p4src/constants.p4), and drops.
 CPU_PORT = 510
 MAX_PORT = CPU_PORT - 1
-# Each switch has the subnet 10.0.NUMBER.0/24 (`fairlane.topologies.addressing`), whose last address is the hosts' gateway.
-MAX_SWITCHES = 254
-MAX_HOSTS_OF_A_SWITCH = 253
+# Each switch has a subnet of 10.0.0.0/8 of its own (`fairlane.topologies.addressing`). Its hosts are as many as it has ports.
+MAX_SWITCHES = (1 << 15) - 1
+MAX_HOSTS_OF_A_SWITCH = MAX_PORT
 ETHERNET_BYTES = 14
 # What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
 MAX_RATE_BPS = 1e12
@@ -150,12 +150,12 @@ class Link:
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
-    gemodel: Gemodel | None = field(default=None, metadata=schema.SELDOM)
-    reorder: float = field(default=0.0, metadata=schema.SELDOM)
-    reorder_delay_s: float = field(default=0.0, metadata=schema.SELDOM)
-    duplicate: float = field(default=0.0, metadata=schema.SELDOM)
-    corrupt: float = field(default=0.0, metadata=schema.SELDOM)
-    back: Back | None = field(default=None, metadata=schema.SELDOM)
+    gemodel: Gemodel | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    reorder_delay_s: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    duplicate: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    corrupt: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    back: Back | None = field(default=None, metadata={schema.OPTIONAL: True})
     __pydantic_config__ = {"arbitrary_types_allowed": True}  # for records that are read back: `schemes` are objects then
 
     def __post_init__(self) -> None:
@@ -278,10 +278,12 @@ class Port:
 
 @dataclass(frozen=True)
 class Topology:
-    """Checked when constructed: TopologyError names the fault and its place."""
+    """Checked when constructed: TopologyError names the fault and its place. routing: between ways of equal cost, "ecmp" spreads flows, and "single" takes the lowest
+    port."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
+    routing: Literal["ecmp", "single"] = "ecmp"
 
     def __post_init__(self) -> None:
         self._check_nodes()
@@ -290,20 +292,25 @@ class Topology:
         self._check_connected()
 
     @cached_property
-    def worked_out(self) -> dict[tuple[str, ...], Any]:
+    def worked_out(self) -> dict[tuple[Any, ...], Any]:
         """What others compute from nodes and links, which never change: routes and paths (`fairlane.topologies.addressing`)."""
         return {}
 
-    @property
+    @cached_property
     def hosts(self) -> tuple[str, ...]:
         return tuple(n.name for n in self.nodes if n.kind == "host")
+
+    def other_way(self, port: Port) -> Link:
+        """The link of a port as its other end sends on it."""
+        link = self.links[port.link_index]
+        return link.backward if port.first else link
 
     @property
     def directions(self) -> tuple[Link, ...]:
         """Each link as its first end sends on it, and as its second."""
         return tuple(way for link in self.links for way in (link, link.backward))
 
-    @property
+    @cached_property
     def switches(self) -> tuple[str, ...]:
         return tuple(n.name for n in self.nodes if n.kind == "switch")
 
@@ -366,13 +373,12 @@ class Topology:
             raise TopologyError("a network needs at least one switch", ("nodes",))
         if len(switches) > MAX_SWITCHES:
             raise TopologyError(
-                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a subnet 10.0.N.0/24",
+                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a subnet of 10.0.0.0/8",
                 ("nodes", switches[MAX_SWITCHES]),
             )
 
     def _check_hosts(self) -> None:
         ports, switches = self.ports(), set(self.switches)
-        attached: dict[str, int] = defaultdict(int)
         for i, node in enumerate(self.nodes):
             if node.kind == "host":
                 count = len(ports[node.name])
@@ -381,12 +387,6 @@ class Topology:
                 if ports[node.name][0].peer not in switches:
                     raise TopologyError(
                         f"host {node.name} is linked to host {ports[node.name][0].peer}; hosts link to switches", ("nodes", i)
-                    )
-                attached[ports[node.name][0].peer] += 1
-                if attached[ports[node.name][0].peer] > MAX_HOSTS_OF_A_SWITCH:
-                    raise TopologyError(
-                        f"{ports[node.name][0].peer} has more than {MAX_HOSTS_OF_A_SWITCH} hosts: its subnet has no further address",
-                        ("nodes", i),
                     )
 
     def _check_connected(self) -> None:

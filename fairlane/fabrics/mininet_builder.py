@@ -129,8 +129,7 @@ def port_settings(
 
 def _port_delay_s(port: Port, topology: Topology, both: bool) -> float:
     """both: the other direction's, too."""
-    link = topology.links[port.link_index]
-    return port.link.delay_s + (link.backward.delay_s if port.first else link.delay_s) if both else port.link.delay_s
+    return port.link.delay_s + (topology.other_way(port).delay_s if both else 0.0)
 
 
 def interface_name(topology: Topology, prefix: str, switch: str, port: int) -> str:
@@ -221,15 +220,18 @@ class MininetNetwork:
         seed: int = 1,
         pcap: bool = False,
         host_tcp: Mapping[str, HostTcp] | None = None,
+        count_flows: bool = False,
         packet_sizes: PacketSizes = PacketSizes(1000, 1000),
         plans: LinkPlans | None = None,
         program: Path | None = None,
     ) -> None:
-        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows: links with packets above 1500 bytes have a larger MTU, and some targets' rates are in packets. plans: of the
+        """host_tcp: of hosts whose kernel is set for TCP. count_flows: switches count each conversation, where they can. packet_sizes: of the flows: links with packets
+        above 1500 bytes have a larger MTU, and some targets' rates are in packets. plans: of the
         links; None: they lose nothing and do not change. program: compiled, for targets that read
         queues from its registers; None: it has such a register."""
         setLogLevel("error")
         self.topology = topology
+        self._seed = seed
         self.addressing: Addressing = addresses.assign(topology)
         self.shaping = HostShaping.probe(toolchain.target)
         self._folder = folder
@@ -257,13 +259,14 @@ class MininetNetwork:
                 seed=seed * 1000 + index,
                 pcap=folder / "pcap" if pcap else None,
                 links=self._plan_file(name) if name in self._plans.switches else None,
+                count_flows=count_flows,
             )
             if settings.links is not None:
                 self._plans.write(name, settings.links)
             record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
         for name in topology.hosts:
             address = self.addressing.hosts[name]
-            ip = f"{address.ip}/{addresses.PREFIX_LENGTH}"
+            ip = f"{address.ip}/{self.addressing.prefix_length}"
             record.add(self.net.addHost(name, ip=ip, mac=address.mac, mark=record.mark).pid)
         for index in range(len(topology.links)):
             self._add_link(index)
@@ -372,7 +375,7 @@ class MininetNetwork:
         # so that many of them would fill a slow link.
         intervals = [0.05 + 0.0031 * (index % 16) for index in range(len(pairs))]
         share = addresses.busiest_share(
-            self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes
+            self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes, self._seed
         )
         stretch = max(1.0, share / _PINGS_SHARE)
         running = []
@@ -388,7 +391,7 @@ class MininetNetwork:
             if not found:
                 stop_all(running)
                 raise FabricError(f"{receiver} does not answer {sender}: ping said\n{output.strip()}")
-            declared = addresses.round_trip_s(self.topology, sender, receiver)
+            declared = addresses.round_trip_s(self.topology, sender, receiver, seed=self._seed)
             trips.append(RoundTrip(sender, receiver, declared, float(found[1]) / 1000))
             process.log.unlink()
         return trips
@@ -459,11 +462,11 @@ class MininetNetwork:
             f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
             "ip link set lo up",
             f"ip link set {interface} mtu {self._mtu} up",
-            f"ip addr replace {address.ip}/{addresses.PREFIX_LENGTH} dev {interface}",
+            f"ip addr replace {address.ip}/{self.addressing.prefix_length} dev {interface}",
             f"ip route replace default via {address.gateway_ip} dev {interface}",
             f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
             # All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch.
-            f"ip route del {_subnet(address.ip)} dev {interface}",
+            f"ip route del {_subnet(address.ip, self.addressing.prefix_length)} dev {interface}",
             f"ip route add {address.gateway_ip} dev {interface} scope link",
             shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *tcp.route]),
             *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
@@ -472,7 +475,7 @@ class MininetNetwork:
         if shape is not None and port.link_index not in self._plans.uplinks:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
-        node.know(IPv4Interface(f"{address.ip}/{addresses.PREFIX_LENGTH}"))
+        node.know(IPv4Interface(f"{address.ip}/{self.addressing.prefix_length}"))
 
 
 def _bmv2_switches(sizes: PacketSizes, program: Path | None) -> Bmv2Switches:
@@ -493,8 +496,8 @@ def _kernel_counts(text: str) -> dict[str, int]:
     }
 
 
-def _subnet(ip: str) -> str:
-    return ip.rpartition(".")[0] + f".0/{addresses.PREFIX_LENGTH}"
+def _subnet(ip: str, prefix_length: int) -> str:
+    return str(IPv4Interface(f"{ip}/{prefix_length}").network)
 
 
 def _without_ipv6(lines: list[str]) -> list[str]:

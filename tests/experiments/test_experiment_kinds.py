@@ -256,7 +256,7 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
         (
             "delay_s = 0.1",
             "",
-            "e.toml:<[[changes]]\nat_s = 10.0>: changes[1]: nothing changes: give rate_bps, delay_s, loss, jitter_s or jitter_std_s",
+            "e.toml:<[[changes]]\nat_s = 10.0>: changes[1]: nothing changes: give rate_bps, delay_s, loss, gemodel, jitter_s, jitter_std_s, reorder,",
         ),
         ("delay_s = 0.1", 'switch = "s1"', "e.toml:<[[changes]]\nat_s = 10.0>: changes[1]: give either link or switch"),
         ("delay_s = 0.1", "als = true", "e.toml:<als =>: changes[1].als: belongs to a switch: give switch instead of link"),

@@ -16,7 +16,7 @@ from fairlane.live import restore
 from fairlane.results.nameless import of_experiment
 from fairlane.topologies import addressing
 from fairlane.topologies.impairments import Gemodel
-from fairlane.topologies.model import Back, Link
+from fairlane.topologies.model import Back, Link, Node, Topology
 
 FILE = """\
 title = "a path"
@@ -74,6 +74,19 @@ def test_a_round_trip_goes_there_and_back(tmp_path: Path) -> None:
     assert addressing.round_trip_s(experiment.topology, "h1", "h2") == pytest.approx(expected)
     assert addressing.round_trip_s(experiment.topology, "h2", "h1") == pytest.approx(expected)
     assert bmv2_obstacle(experiment.topology) == "link s1 - s2 has back.delay_s, which BMv2's ports do not have"
+
+
+def test_routes_take_the_delays_of_the_way_that_they_go(tmp_path: Path) -> None:
+    """Three switches in a ring: from s1 to s3 directly 10 ms, by s2 4 ms; back directly 1 ms, by s2 20 ms."""
+    nodes = [Node(name, "host" if name[0] == "h" else "switch") for name in ("h1", "h3", "s1", "s2", "s3")]
+    ways = [(("s1", "s3"), 0.010, 0.001), (("s1", "s2"), 0.002, 0.010), (("s2", "s3"), 0.002, 0.010)]
+    links = [Link(ends, rate_bps=1e6, delay_s=there, back=Back(delay_s=back)) for ends, there, back in ways]
+    access = [Link((host, switch), rate_bps=1e9) for host, switch in (("h1", "s1"), ("h3", "s3"))]
+    topology = Topology(tuple(nodes), (*links, *access))
+    assert [p.peer for p in addressing.path(topology, "h1", "h3")] == ["s1", "s2", "s3", "h3"]
+    assert [p.peer for p in addressing.path(topology, "h3", "h1")] == ["s3", "s1", "h1"]
+    sending_s = 98 * 8 * (3 / 1e6 + 4 / 1e9)
+    assert addressing.round_trip_s(topology, "h1", "h3") == pytest.approx(0.005 + sending_s)
 
 
 def test_each_end_of_a_link_gets_its_own_direction_on_mininet(tmp_path: Path) -> None:
