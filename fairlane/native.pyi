@@ -12,6 +12,7 @@ from fairlane.specs import (
     FlowPath,
     GroupPath,
     Half,
+    Impairments,
     LayeredReceiver,
     Link,
     Loss,
@@ -138,17 +139,7 @@ class Network:
     def schedule_delay(self, at_ns: int, node: str, port: int, delay_ns: int) -> None: ...
     def schedule_loss(self, at_ns: int, node: str, port: int, loss: Loss | None) -> None: ...
     def schedule_jitter(self, at_ns: int, node: str, port: int, jitter_ns: int, jitter_std_ns: int = 0) -> None: ...
-    def schedule_impairments(
-        self,
-        at_ns: int,
-        node: str,
-        port: int,
-        *,
-        reorder: float | None = None,
-        reorder_delay_ns: int | None = None,
-        duplicate: float | None = None,
-        corrupt: float | None = None,
-    ) -> None: ...
+    def schedule_impairments(self, at_ns: int, node: str, port: int, change: Impairments) -> None: ...
     def schedule_opportunities(self, at_ns: int, node: str, port: int, opportunities_ns: Sequence[int], bytes: int) -> None: ...
     def schedule_rates(self, at_ns: int, node: str, port: int, rates: Sequence[tuple[int, int]]) -> None: ...
     def schedule_frame(self, at_ns: int, host: str, frame: bytes) -> None: ...

@@ -42,6 +42,16 @@ class Link:
     weight: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Impairments:
+    """What of a link's impairments changes, as of `Link`; None stays."""
+
+    reorder: float | None = None
+    reorder_delay_ns: int | None = None
+    duplicate: float | None = None
+    corrupt: float | None = None
+
+
 @dataclass(frozen=True)
 class FlowPath:
     """A flow from one host to another. port: UDP or TCP; RTCP takes the next one."""

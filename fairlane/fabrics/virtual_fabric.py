@@ -288,15 +288,13 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
         if change.loss is not None or change.gemodel is not None:
             network.schedule_loss(at_ns, node, port, change.gemodel.native if change.gemodel else change.loss or None)
         if any(value is not None for value in change.impairing):
-            network.schedule_impairments(
-                at_ns,
-                node,
-                port,
+            impairments = specs.Impairments(
                 reorder=change.reorder,
                 reorder_delay_ns=None if change.reorder_delay_s is None else round(change.reorder_delay_s * NS),
                 duplicate=change.duplicate,
                 corrupt=change.corrupt,
             )
+            network.schedule_impairments(at_ns, node, port, impairments)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
         if change.jitter_s is not None or change.jitter_std_s is not None:

@@ -24,16 +24,14 @@ use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::RawSpec;
 use fairlane_memory as _;
 use fairlane_virtual::record::{LinkSample, PortSample, QueueSample};
-use fairlane_virtual::{
-    Change, FlowKind, HostAddress, ImpairmentsChange, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError,
-};
+use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use application::Application;
 use records::Log;
-use specs::{FlowPath, GroupPath, Half, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
+use specs::{FlowPath, GroupPath, Half, Impairments, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
 
 fn refused(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -231,20 +229,9 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter }).map_err(refused)
     }
 
-    /// Plans other impairments of one direction of a link (as of Link; None: as before), for frames sent from then on. Raises ValueError.
-    #[pyo3(signature = (at_ns, node, port, *, reorder=None, reorder_delay_ns=None, duplicate=None, corrupt=None))]
-    #[allow(clippy::too_many_arguments)]
-    fn schedule_impairments(
-        &mut self,
-        at_ns: u64,
-        node: &str,
-        port: u32,
-        reorder: Option<f64>,
-        reorder_delay_ns: Option<u64>,
-        duplicate: Option<f64>,
-        corrupt: Option<f64>,
-    ) -> PyResult<()> {
-        let change = ImpairmentsChange { reorder, reorder_delay_ns, duplicate, corrupt };
+    /// Plans other impairments of one direction of a link, for frames sent from then on. Raises ValueError.
+    fn schedule_impairments(&mut self, at_ns: u64, node: &str, port: u32, change: Spec<Impairments>) -> PyResult<()> {
+        let change = change.0.change();
         self.inner.schedule(at_ns, Change::LinkImpairments { from: LinkEnd::new(node, port), change }).map_err(refused)
     }
 

@@ -7,7 +7,7 @@ use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::wire::rtcp::{self, Alsf, LayerEntry, ReportBlock, SenderInfo};
 use fairlane_endpoint::MAX_PACKET_BYTES;
 use fairlane_tcp::{Config, Ftp};
-use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, Impairments, Jitter, LossModel, TcpSpec};
+use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, ImpairmentsChange, Jitter, LossModel, TcpSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -82,10 +82,25 @@ impl Link {
             queue_packets: self.queue_packets,
             loss: self.loss.map(|Loss(model)| model),
             jitter: Jitter::of(self.jitter_ns, self.jitter_std_ns),
-            impairments: Impairments { reorder, reorder_delay_ns, duplicate, corrupt },
+            impairments: fairlane_virtual::Impairments { reorder, reorder_delay_ns, duplicate, corrupt },
             overhead_bytes: self.overhead_bytes,
             scheduler,
         })
+    }
+}
+
+#[derive(FromPyObject)]
+pub(crate) struct Impairments {
+    reorder: Option<f64>,
+    reorder_delay_ns: Option<u64>,
+    duplicate: Option<f64>,
+    corrupt: Option<f64>,
+}
+
+impl Impairments {
+    pub(crate) fn change(self) -> ImpairmentsChange {
+        let Impairments { reorder, reorder_delay_ns, duplicate, corrupt } = self;
+        ImpairmentsChange { reorder, reorder_delay_ns, duplicate, corrupt }
     }
 }
 

@@ -104,9 +104,11 @@ fn bursts_are_geometric() {
     bursts.pop();
     for (lengths, stop) in [(&bursts, r), (&gaps, p)] {
         let all = lengths.len() as u64;
+        let mut p = 1.0;
         for k in 1..=8 {
             let least = lengths.iter().filter(|&&length| length >= k).count() as u64;
-            near(least, all, (1.0 - stop).powi(k as i32 - 1));
+            near(least, all, p);
+            p *= 1.0 - stop;
         }
         let mean = lengths.iter().sum::<u64>() as f64 / all as f64;
         let error = (1.0 - stop).sqrt() / stop / (all as f64).sqrt();
