@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairlane.arithmetic import total
-from fairlane.experiments import commands, fabrics, kinds, sweep, workloads
+from fairlane.experiments import commands, fabrics, kinds, paths, sweep, workloads
 from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
@@ -227,12 +227,18 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
                 raise document.error((*where, "count"), f"more flows than the {len(hosts) // 2} pairs of hosts")
             found.append((i, n, ends))
     _check_groups(settings, document)
-    taken = ways([ends for _, _, ends in found], topology)
+    ports = Ports()
+    offsets = []
+    for i, _, (sender, *receivers) in found:
+        try:
+            offsets.append(ports.take(sender, receivers))
+        except ValueError as error:
+            raise document.error(("flows", i), str(error)) from error
+    taken = ways([(settings.flows[i].kind, ends, offset) for (i, _, ends), offset in zip(found, offsets)], topology, settings.seed)
     # Flows of a group on ways of the same rates share their settings.
     made: dict[tuple[int, kinds.Way], kinds.FlowSettings] = {}
-    ports = Ports()
     flows: list[Flow] = []
-    for (i, n, (sender, *receivers)), way in zip(found, taken):
+    for (i, n, (sender, *receivers)), way, port_offset in zip(found, taken, offsets):
         group = settings.flows[i]
         if (i, way) not in made:
             made[i, way] = _of_group(kinds.settings(document, group.kind, ("flows", i), way), group, document, ("flows", i))
@@ -241,10 +247,6 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         start_s = group.start_s + n * group.join_interval_s + jitter_s
         many = len(receivers) > 1 or bool(group.receiver_start_s)
         joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
-        try:
-            port_offset = ports.take(sender, receivers)
-        except ValueError as error:
-            raise document.error(("flows", i), str(error)) from error
         flows.append(
             Flow(
                 name,
@@ -415,24 +417,18 @@ def _arrivals_per_s(
 def _flows_through(workload: Workload, senders: Sequence[str], receivers: Sequence[str], topology: Topology, port: Port) -> float:
     """Flows of one arrival that cross a port, on average."""
     edge = {host: topology.ports()[host][0].peer for host in topology.hosts}
-    crosses: dict[tuple[str, str], bool] = {}
     flows = 0.0
     for sender, others, count in workloads.chances(workload, senders, receivers):
         if port.node == sender:
             flows += count
         if port.node in edge:  # the link of a host
             continue
-        through = 0
+        through = 0.0
         if port.peer in edge:
             through = others.count(port.peer)
         else:
             for switch, hosts in Counter(edge[other] for other in others).items():
-                key = edge[sender], switch
-                if key not in crosses:
-                    other = next(other for other in others if edge[other] == switch)
-                    path = addressing.path(topology, sender, other)
-                    crosses[key] = any((p.node, p.number) == (port.node, port.number) for p in path)
-                through += hosts * crosses[key]
+                through += hosts * addressing.chance(topology, edge[sender], switch, port)
         flows += count * through / len(others)
     return flows
 
@@ -471,17 +467,21 @@ def _check_scheme(kind: str, document: Document, where: KeyPath) -> None:
         )
 
 
-def ways(ends: Sequence[tuple[str, ...]], topology: Topology) -> list[kinds.Way]:
-    """Of flows from the first host of each to all others."""
-    paths = [
-        {(p.node, p.number): p.link.rate_bps for receiver in receivers for p in addressing.path(topology, sender, receiver)}
-        for sender, *receivers in ends
+def ways(flows: Sequence[tuple[str, tuple[str, ...], int]], topology: Topology, seed: int) -> list[kinds.Way]:
+    """Of flows, each given by its kind, its hosts (from the first to all others) and `Flow.port_offset`. seed: of the run."""
+
+    def path(kind: str, sender: str, receiver: str, offset: int) -> tuple[Port, ...]:
+        return addressing.path(topology, sender, receiver, paths.five_tuple(topology, kind, sender, receiver, offset), seed)
+
+    taken = [
+        {(p.node, p.number): p.link.rate_bps for receiver in receivers for p in path(kind, sender, receiver, offset)}
+        for kind, (sender, *receivers), offset in flows
     ]
-    crossing = Counter(key for path in paths for key in path)
+    crossing = Counter(key for path in taken for key in path)
     made = []
-    for (sender, *_), path in zip(ends, paths):
-        slowest_bps, flows = min((rate_bps, -crossing[key]) for key, rate_bps in path.items())
-        made.append(kinds.Way(topology.ports()[sender][0].link.rate_bps, slowest_bps, -flows))
+    for (_, (sender, *_), _), links in zip(flows, taken):
+        slowest_bps, count = min((rate_bps, -crossing[key]) for key, rate_bps in links.items())
+        made.append(kinds.Way(topology.ports()[sender][0].link.rate_bps, slowest_bps, -count))
     return made
 
 

@@ -305,7 +305,9 @@ async def _connected(transfer: Transfer) -> socket.socket:
         connection.setblocking(False)
         try:
             _settings(connection, transfer)
-            connection.bind((transfer.local, 0))
+            # Both ends have the same port, as in virtual time: switches choose among ways of equal cost by it.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            connection.bind((transfer.local, transfer.port))
             await asyncio.get_running_loop().sock_connect(connection, (transfer.peer, transfer.port))
             return connection
         except BaseException as error:

@@ -17,6 +17,7 @@ from fairlane.experiments import commands
 from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
+from fairlane.experiments.paths import RTP_PORT, TCP_PORT
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
@@ -24,9 +25,6 @@ from fairlane.hosts.tcp_files import LINGERS_S, Transfer
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 
-# Of a flow whose `port_offset` is 0. RTP takes two.
-RTP_PORT = 5004
-TCP_PORT = 5201
 _LAST_PORT = 65534
 # A program that serves another one stays so long after it.
 _STAYS_S = 0.5

@@ -20,6 +20,7 @@ from fairlane.controller.plane import own_file
 from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
+from fairlane.experiments import paths
 from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
@@ -176,7 +177,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
         for f in experiment.flows
         for r in f.all_receivers
-        for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]
+        for trip in [addressing.round_trip_s(experiment.topology, f.sender, r, seed=experiment.seed)]
     ]
     return outcome
 
@@ -298,7 +299,7 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
 def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers) -> None:
     """ValueError when the network refuses it. seed: of the flow's own random numbers. Refusal: as of `Headers.of`."""
     settings = flow.settings
-    rtp_port = flows.RTP_PORT + flow.port_offset
+    rtp_port = paths.RTP_PORT + flow.port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
@@ -310,7 +311,7 @@ def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: i
             options=settings.network_options() | ({"handshake": False} if flow.answers else {}),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
-        network.add_tcp_flow(_path(flow, timing, flows.TCP_PORT + flow.port_offset), tcp)
+        network.add_tcp_flow(_path(flow, timing, paths.TCP_PORT + flow.port_offset), tcp)
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, headers, rtp_port)
     elif isinstance(settings, CommandSettings):

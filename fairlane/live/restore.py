@@ -24,7 +24,10 @@ def experiment_of(written: dict[str, Any]) -> Experiment:
     """KeyError, TypeError, ValueError: it is no experiment of this version."""
     settings = written["settings"]
     recorded.know(written)
-    topology = Topology(tuple(Node(**node) for node in written["topology"]["nodes"]), tuple(map(_link, written["topology"]["links"])))
+    network = written["topology"]
+    topology = Topology(
+        tuple(Node(**node) for node in network["nodes"]), tuple(map(_link, network["links"])), network.get("routing", "single")
+    )
     return Experiment(
         written["id"],
         Settings(settings["title"], settings["bottleneck"], {}, (), window_from=settings["window_from"]),

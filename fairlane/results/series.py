@@ -21,7 +21,7 @@ from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.hosts.records import PLAIN_HEADERS_BYTES
 from fairlane.results import columns, completions, conversations, layers
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,7 +190,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     # A flow that was to start after the end of a shortened run is no flow of it.
     counted = conversations.of_run(folder, experiment, timing.begin_s)
     flows = [
-        _with_slowdown(record, experiment.topology)
+        _with_slowdown(record, experiment)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
         for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
@@ -470,10 +470,10 @@ def _ended_after(records: _Records, settings: CommandSettings) -> float:
     return float(end["t"][0] - start[0])
 
 
-def _with_slowdown(record: FlowRecord, topology: Topology) -> FlowRecord:
+def _with_slowdown(record: FlowRecord, experiment: Experiment) -> FlowRecord:
     if math.isnan(record.completion_s) or not isinstance(record.flow.settings, TcpSettings):
         return record
-    alone_s = completions.empty_network_s(topology, record.flow, handshake=record.startup_s > _NO_TIME_S)
+    alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
     return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
 
 
