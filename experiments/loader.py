@@ -241,7 +241,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for (i, n, (sender, *receivers)), way, port_offset in zip(found, taken, offsets):
         group = settings.flows[i]
         if (i, way) not in made:
-            made[i, way] = _at_home(kinds.settings(document, group.kind, ("flows", i), way), document, ("flows", i))
+            made[i, way] = _of_group(kinds.settings(document, group.kind, ("flows", i), way), group, document, ("flows", i))
         name = _flow_name(group, n)
         jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
         start_s = group.start_s + n * group.join_interval_s + jitter_s
@@ -311,8 +311,8 @@ def _check_after(flow: Flow, other: Flow, document: Document, where: KeyPath) ->
         )
 
 
-def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -> kinds.FlowSettings:
-    """Commands that know the folder of the file that describes them."""
+def _of_group(settings: kinds.FlowSettings, group: FlowGroup, document: Document, where: KeyPath) -> kinds.FlowSettings:
+    """Commands with a label, and with the folder of the file that describes them."""
     if not isinstance(settings, commands.CommandSettings):
         return settings
     folder = Path(document.place((*where, "kind"))[0]).parent
@@ -322,6 +322,7 @@ def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -
         settings,
         sender=tuple(commands.at_home(argument, name) for argument in settings.sender),
         receiver=tuple(commands.at_home(argument, name) for argument in settings.receiver),
+        label=settings.label or group.name,
     )
 
 

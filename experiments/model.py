@@ -203,6 +203,11 @@ class Flow:
         return self.settings
 
     @property
+    def shown_kind(self) -> str:
+        """In tables and plots."""
+        return f"{self.kind} {self.settings.label}" if isinstance(self.settings, CommandSettings) else self.kind
+
+    @property
     def commands(self) -> CommandSettings | None:
         """Of a flow whose ends are real programs."""
         return self.settings if isinstance(self.settings, CommandSettings) else None
