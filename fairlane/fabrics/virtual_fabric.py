@@ -278,6 +278,10 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             network.schedule_rate(at_ns, node, port, round(change.rate_bps))
         if change.loss is not None:
             network.schedule_loss(at_ns, node, port, change.loss or None)
+        if change.up is not None:
+            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
+            for end, number in ((sender.node, sender.number), (sender.peer, sender.peer_port)):
+                network.schedule_state(at_ns, end, number, change.up)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
         if change.jitter_s is not None or change.jitter_std_s is not None:
@@ -426,7 +430,7 @@ class Records:
         self._only = None if needed is None else {(self._switches.index(switch), port) for switch, port in needed.ports}
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
         for file in self._ports:
-            file.write(native.PORT_COLUMNS + "\n")
+            file.write(network.port_columns() + "\n")
         self._queues = [_opened(folder / f"{name}.queues.csv") for name in self._switches] if _has_queues(experiment) else []
         for file in self._queues:
             file.write(native.QUEUE_COLUMNS + "\n")

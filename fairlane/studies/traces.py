@@ -1,4 +1,4 @@
-"""The user's own traces, and distributions of sizes, in a study: results depend on their text, and each job carries it to its worker."""
+"""The user's own traces, networks as GraphML, and distributions of sizes, in a study: results depend on their text, and each job carries it to its worker."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import Any
 from fairlane.experiments import expressions, workloads
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.studies.study import Study
-from fairlane.topologies import trace
+from fairlane.topologies import graphml, trace
+
+_KEYS = (*trace.KEYS, graphml.KEY)
 
 
 def own(document: Document) -> dict[str, Path]:
     """Files beside an experiment's file, by the names that it gives them; Fairlane's own are everywhere."""
-    traces = {document.at(path): trace.file_of(document, path) for path in _keys(document.values.get("topology"), ("topology",))}
+    traces = {
+        document.at(path): (graphml if path[-1] == graphml.KEY else trace).file_of(document, path)
+        for path in _keys(document.values.get("topology"), ("topology",))
+    }
     sizes = {document.at(path): workloads.file_of(document, path) for path in _sizes(document)}
     return {name: file for name, file in (traces | sizes).items() if file.parent not in (trace.FOLDER, workloads.FOLDER)}
 
@@ -77,7 +82,7 @@ def of_study(study: Study) -> dict[str, tuple[str, str]]:
 
 def _keys(value: Any, path: KeyPath) -> Iterator[KeyPath]:
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in trace.KEYS and isinstance(inner, str):
+        if key in _KEYS and isinstance(inner, str):
             yield (*path, key)
         else:
             yield from _keys(inner, (*path, key))
@@ -88,4 +93,4 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return [_renamed(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
-    return {key: names.get(v, v) if key in trace.KEYS and isinstance(v, str) else _renamed(v, names) for key, v in value.items()}
+    return {key: names.get(v, v) if key in _KEYS and isinstance(v, str) else _renamed(v, names) for key, v in value.items()}

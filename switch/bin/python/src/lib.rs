@@ -18,6 +18,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fairlane_device::DropCause;
 use fairlane_device::rows::{self, Further, PortRows};
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
@@ -64,6 +65,8 @@ struct Network {
     inner: fairlane_virtual::Network,
     /// Of the switches by number.
     rows: Vec<PortRows>,
+    /// Whether some link does.
+    fails: bool,
 }
 
 impl Network {
@@ -82,7 +85,7 @@ impl Network {
     #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
     fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
         let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
-        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new() }
+        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new(), fails: false }
     }
 
     /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
@@ -217,6 +220,17 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 
+    /// Plans that one direction of a link fails, or works again: frames that wait or are on the way are lost, and all that follow until then. Raises ValueError.
+    fn schedule_state(&mut self, at_ns: u64, node: &str, port: u32, up: bool) -> PyResult<()> {
+        self.fails = true;
+        self.inner.schedule(at_ns, Change::LinkState { from: LinkEnd::new(node, port), up }).map_err(refused)
+    }
+
+    /// The first line of the CSV of `take_port_rows`: `PORT_COLUMNS`, and where links fail what is lost by that.
+    fn port_columns(&self) -> String {
+        rows::header(self.fails.then_some(rows::LINK_DOWN)).trim_end().into()
+    }
+
     /// Plans another jitter of one direction of a link (as of Link), for frames sent from then on. Raises ValueError.
     #[pyo3(signature = (at_ns, node, port, jitter_ns, jitter_std_ns=0))]
     fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64, jitter_std_ns: u64) -> PyResult<()> {
@@ -292,13 +306,16 @@ impl Network {
     }
 
     /// Takes what the ports of all switches had counted at the end of each interval since it was last taken: of each switch, in the order
-    /// in which they were added, the lines of its CSV (`PORT_COLUMNS`). only: switches by number and their ports; None for all.
+    /// in which they were added, the lines of its CSV (`port_columns`). only: switches by number and their ports; None for all.
     #[pyo3(signature = (only=None))]
     fn take_port_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
         let mut texts = vec![String::new(); self.rows.len()];
+        let columns = usize::from(self.fails);
         for PortSample { time, switch, port } in self.inner.take_port_samples() {
             if only.as_ref().is_none_or(|only| only.contains(&(switch, port.port))) {
-                self.rows[switch].write(&mut texts[switch], time, time, &port, Further::default());
+                let lost = [port.drops.get(DropCause::LinkDown)];
+                let further = Further { counts: &lost[..columns], ..Further::default() };
+                self.rows[switch].write(&mut texts[switch], time, time, &port, further);
             }
         }
         texts

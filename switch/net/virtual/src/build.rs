@@ -317,6 +317,7 @@ impl Network {
             Change::LinkLoss { .. } => "loss",
             Change::LinkJitter { .. } => "jitter",
             Change::LinkTrace { .. } => "trace",
+            Change::LinkState { .. } => "state",
             Change::Frame { .. } => "frame",
         };
         let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);

@@ -117,6 +117,8 @@ pub struct ChannelStats {
     pub dropped_tail: u64,
     /// Frames lost on the way.
     pub dropped_loss: u64,
+    /// Frames lost because the link had failed, or failed while they waited or were on the way.
+    pub dropped_down: u64,
 }
 
 #[derive(Debug)]
@@ -139,6 +141,8 @@ pub struct Channel {
     pub stats: ChannelStats,
     rng: Rng,
     bad: bool,
+    /// Whether the link has failed.
+    down: bool,
     /// The transmitter, where a host sends.
     transmitter: Option<Link>,
     frames: VecDeque<OnTheWay>,
@@ -155,7 +159,7 @@ pub enum Sent {
     First(Nanos),
     /// It follows others.
     Behind,
-    /// The queue is full.
+    /// The queue is full, or the link has failed.
     Full(Vec<u8>),
 }
 
@@ -164,7 +168,7 @@ impl Channel {
     pub fn new(config: ChannelConfig, from_host: bool, seed: u64, from: &str, to: &str) -> Channel {
         let transmitter = from_host.then(|| Link::new(config.rate_bps));
         let rng = Rng::stream(seed, &format!("link {from}->{to}"));
-        Channel { config, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0, earliest: 0 }
+        Channel { config, stats: ChannelStats::default(), rng, bad: false, down: false, transmitter, frames: VecDeque::new(), begun: 0, earliest: 0 }
     }
 
     /// A host sends a frame.
@@ -172,6 +176,10 @@ impl Channel {
         self.stats.offered_packets += 1;
         while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
             self.begun += 1;
+        }
+        if self.down {
+            self.stats.dropped_down += 1;
+            return Sent::Full(frame);
         }
         let Some(transmitter) = &mut self.transmitter else { return Sent::Full(frame) };
         let (free, start) = (transmitter.free_at(), transmitter.free_for(now));
@@ -200,6 +208,10 @@ impl Channel {
     /// A frame comes out of a switch's port. `Ok`: it arrives now. `Err`: it was lost, or arrives later (see [`Channel::next`]).
     pub fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
         self.stats.offered_packets += 1;
+        if self.down {
+            self.stats.dropped_down += 1;
+            return Err(Some(frame));
+        }
         if self.is_plain() && self.frames.is_empty() {
             self.count_delivery(&frame);
             return Ok(frame);
@@ -286,6 +298,20 @@ impl Channel {
     /// Another jitter, for frames sent from now on.
     pub fn set_jitter(&mut self, jitter: Option<Jitter>) {
         self.config.jitter = jitter;
+    }
+
+    /// The link fails, or works again. The frames that wait or are on the way are lost, and so are all until it works again. Returns those lost now.
+    pub fn set_up(&mut self, up: bool) -> Vec<Vec<u8>> {
+        self.down = !up;
+        if up {
+            return Vec::new();
+        }
+        if self.transmitter.is_some() {
+            self.transmitter = Some(Link::new(self.config.rate_bps));
+        }
+        (self.begun, self.earliest) = (0, 0);
+        self.stats.dropped_down += self.frames.len() as u64;
+        self.frames.drain(..).map(|lost| lost.frame).collect()
     }
 
     /// Frames that wait or are on their way.
