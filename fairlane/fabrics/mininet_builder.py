@@ -210,11 +210,12 @@ class MininetNetwork:
         seed: int = 1,
         pcap: bool = False,
         host_tcp: Mapping[str, HostTcp] | None = None,
+        count_flows: bool = False,
         packet_sizes: PacketSizes = PacketSizes(1000, 1000),
         plans: LinkPlans | None = None,
         program: Path | None = None,
     ) -> None:
-        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
+        """host_tcp: of hosts whose kernel is set for TCP. count_flows: switches count each conversation, where they can. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
         links; None: they lose nothing and do not change. program: compiled, for targets that read
         queues from its registers; None: it has such a register."""
         setLogLevel("error")
@@ -246,6 +247,7 @@ class MininetNetwork:
                 seed=seed * 1000 + index,
                 pcap=folder / "pcap" if pcap else None,
                 links=self._plan_file(name) if name in self._plans.switches else None,
+                count_flows=count_flows,
             )
             if settings.links is not None:
                 self._plans.write(name, settings.links)

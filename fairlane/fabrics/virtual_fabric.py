@@ -21,6 +21,7 @@ from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
 from fairlane.experiments import paths
+from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import control_plane, descriptors, flows, targets
@@ -145,6 +146,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         for index, flow in enumerate(experiment.flows):
             if flow.start_s < experiment.duration_s:
                 add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index, headers)
+        for flow in experiment.flows:
+            if flow.after and flow.start_s < experiment.duration_s:
+                network.start_after(flow.name, list(flow.after), round(flow.after_s * NS))
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
@@ -308,12 +312,14 @@ def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: i
             flavour=flavour,
             packet_bytes=settings.packet_bytes,
             bytes=settings.file_bytes,
-            options=settings.network_options(),
+            options=settings.network_options() | ({"handshake": False} if flow.answers else {}),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
         network.add_tcp_flow(_path(flow, timing, paths.TCP_PORT + flow.port_offset), tcp)
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, headers, rtp_port)
+    elif isinstance(settings, CommandSettings):
+        raise flows.only_real(flow)
     else:
         application = flows.source(settings).application()
         assert application is not None, "such a source limits its flow"

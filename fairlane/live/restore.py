@@ -71,4 +71,5 @@ def _flow(given: dict[str, Any]) -> Flow:
     if kinds.is_tcp(given["kind"]):
         known = {field.name for field in dataclasses.fields(TcpSettings)}
         made = TcpSettings(**{key: value for key, value in settings.items() if key in known})
-    return Flow(**{**given, "settings": made, "receivers": tuple(given["receivers"]), "receiver_start_s": tuple(given["receiver_start_s"])})
+    arrays = {key: tuple(given.get(key, ())) for key in ("receivers", "receiver_start_s", "after")}
+    return Flow(**{**given, "settings": made, **arrays})

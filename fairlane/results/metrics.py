@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fairlane.arithmetic import total
 from fairlane.arrays import np
 from fairlane.experiments import paths
-from fairlane.results import metrics_layers, metrics_rtcp, queues
+from fairlane.results import metrics_layers, metrics_rtcp, queries, queues
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, active_flows
 from fairlane.results.shares import ShareTable, group_of
@@ -27,7 +27,7 @@ def compute(series: Series, shares: ShareTable | None = None) -> Figures:
     links = [_link(series, key, window) for key in series.links]
     figures = Figures(window, flows, links, [])
     checks = [CheckResult(c, CHECK_METRICS[c.metric](series, figures)) for c in series.experiment.settings.checks]
-    return Figures(window, flows, links, checks)
+    return Figures(window, flows, links, checks, queries.figures(series))
 
 
 def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, float]) -> FlowFigures:

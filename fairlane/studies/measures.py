@@ -19,7 +19,7 @@ import numpy as np
 from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.results import completions, metrics
+from fairlane.results import completions, metrics, queries
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, Steps
 from fairlane.results.shares import ShareTable, group_of
@@ -158,6 +158,10 @@ def _percentile_of(figure: str, part: int) -> Callable[[list[FlowRecord], Window
     return lambda flows, window: completions.percentile(_known(flows, figure), part)
 
 
+def _percentile_of_queries(part: int) -> Callable[[list[FlowRecord], Window], float]:
+    return lambda flows, window: completions.percentile(queries.completions_s(flows), part)
+
+
 OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "count": lambda flows, window: float(len(flows)),
     "mean_bps": lambda flows, window: mean(_rates(flows, window)),
@@ -185,6 +189,10 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "slowdown_mean": lambda flows, window: mean(_known(flows, "slowdown")),
     **{f"completion_p{part}_s": _percentile_of("completion_s", part) for part in completions.PERCENTILES},
     **{f"slowdown_p{part}": _percentile_of("slowdown", part) for part in completions.PERCENTILES},
+    "queries": lambda flows, window: float(len(queries.of_flows(flows))),
+    "queries_complete": lambda flows, window: float(len(queries.completions_s(flows))),
+    "query_mean_s": lambda flows, window: mean(queries.completions_s(flows)),
+    **{f"query_p{part}_s": _percentile_of_queries(part) for part in completions.PERCENTILES},
     "mean_delay_s": lambda flows, window: mean(_delays_s(flows, window)),
 }
 """Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)

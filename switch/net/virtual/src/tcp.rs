@@ -90,6 +90,8 @@ pub(crate) struct TcpSender {
     tcp: Sender,
     source: Ftp,
     processing: Processing,
+    /// For other flows.
+    waits: bool,
     opened: bool,
     /// A segment with data.
     has_sent: bool,
@@ -102,14 +104,37 @@ impl TcpSender {
     pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, rng: Rng) -> Result<Self, ConfigError> {
         let tcp = Sender::new(spec.config.clone(), iss)?;
         let processing = Processing::new(spec.sending_jitter, rng);
-        Ok(TcpSender { life, tcp, source: spec.source, processing, opened: false, has_sent: false, over: false, log: FlowLog::new() })
+        let source = spec.source;
+        Ok(TcpSender { life, tcp, source, processing, waits: false, opened: false, has_sent: false, over: false, log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         match (self.opened, self.over) {
-            (false, _) => Some(self.life.start),
+            (false, _) => (!self.waits).then_some(self.life.start),
             (true, false) => [self.tcp.next_timer(), self.processing.next(), Some(self.life.stop)].into_iter().flatten().min(),
             (true, true) => None,
+        }
+    }
+
+    /// From now on it does not start by itself.
+    pub(crate) fn wait(&mut self, now: Nanos) -> Result<(), &'static str> {
+        if self.waits || self.opened || self.life.start < now {
+            return Err("waits for other flows already, or has started");
+        }
+        self.waits = true;
+        Ok(())
+    }
+
+    /// It starts at the start of its life, which may have moved.
+    pub(crate) fn go(&mut self) {
+        self.waits = false;
+    }
+
+    /// See [`End::is_over`](crate::flow::End::is_over).
+    pub(crate) fn is_over(&self) -> Option<bool> {
+        match self.source {
+            Ftp::Persistent => None,
+            Ftp::Bytes(bytes) => Some(self.over && self.tcp.is_done() && self.tcp.acknowledged() == bytes),
         }
     }
 
@@ -206,6 +231,9 @@ impl TcpSender {
 pub(crate) struct TcpReceiver {
     life: Life,
     tcp: Receiver,
+    source: Ftp,
+    /// It records that it has its file.
+    tells: bool,
     marks: Marks,
     log: FlowLog,
 }
@@ -217,7 +245,7 @@ impl TcpReceiver {
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { life, tcp, marks: Marks::default(), log: FlowLog::new() })
+        Ok(TcpReceiver { life, tcp, source: spec.source, tells: false, marks: Marks::default(), log: FlowLog::new() })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -239,7 +267,23 @@ impl TcpReceiver {
         if self.tcp.delivered() > before && self.marks.arrived(io.now) {
             self.note(io.now, None);
         }
+        if self.tells && self.tcp.delivered() > before && self.is_over() == Some(true) {
+            self.log.push((io.now, FlowRecord::Delivered { bytes: self.tcp.delivered() }));
+        }
         send_segments(self.life.peer, io, |frame, io| io.send(frame))
+    }
+
+    /// See [`End::is_over`](crate::flow::End::is_over).
+    pub(crate) fn is_over(&self) -> Option<bool> {
+        match self.source {
+            Ftp::Persistent => None,
+            Ftp::Bytes(bytes) => Some(self.tcp.delivered() >= bytes),
+        }
+    }
+
+    /// From now on it records when it has the whole file.
+    pub(crate) fn tell(&mut self) {
+        self.tells = true;
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
