@@ -555,6 +555,8 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             raise document.error(
                 ("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}"
             )
+        if change.up is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).link.trace is not None:
+            raise document.error(("changes", i, "up"), f"{change.link} follows a trace: leave out one of the two")
         if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
         if change.reorder and not _holds_back(change.link, port, settings, topology):
