@@ -103,7 +103,7 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         except ValueError as error:
             raise ConfigError(str(error)) from error
     settings = _with_own_files(settings, document)
-    topology = topology_load.from_document(document, ("topology",))
+    topology = routed(topology_load.from_document(document, ("topology",)), settings)
     for i, switch in enumerate(settings.control.plain_switches):
         _check_switch(switch, topology, document, ("control", "plain_switches", i))
     flows = _flows(settings, topology, document)
@@ -120,6 +120,12 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         settings.seed,
         _changes(settings, topology, document),
     )
+
+
+def routed(topology: Topology, settings: Settings) -> Topology:
+    """With a control plane of one's own, a network has one way between two switches unless its file says otherwise: that is what `Switch.toward` gives it."""
+    single = settings.control.plane and "routing" not in settings.topology and topology.routing != "single"
+    return dataclasses.replace(topology, routing="single") if single else topology
 
 
 def _with_own_files(settings: Settings, document: Document) -> Settings:

@@ -11,7 +11,7 @@ from fairlane import probes
 from fairlane.controller import config as controller_config
 from fairlane.controller import names
 from fairlane.controller.als import AlsPlane, network_of
-from fairlane.controller.changes import AlsChange, Change, RateChange, RoutesChange
+from fairlane.controller.changes import AlsChange, Change, LinkChange, RateChange, RoutesChange
 from fairlane.controller.config import Config, Hop, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.plane import ControlPlane, own_file
@@ -33,7 +33,7 @@ from fairlane.topologies.model import Link
 
 PROGRAM_KEY, PLANE_KEY = ("control", loader.PROGRAM), ("control", loader.PLANE)
 CONFIGURATION, NETWORK = "controller.json", "network.json"
-_OF_ANY_PLANE = (*loader.OWN_FILES, "interval_s")
+_OF_ANY_PLANE = (*loader.OWN_FILES, "interval_s", "reroute_s")
 """Keys of [control] that have an effect without Fairlane's controller."""
 
 
@@ -291,7 +291,12 @@ def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
         at_ns = begin_ns + round(change.at_s * NS)
         if change.als is not None:
             found.append(AlsChange(at_ns, node, change.als))
-        elif change.rate_bps is not None and node in experiment.topology.switches:
+        elif change.up is not None:
+            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
+            known_ns = at_ns + round(experiment.settings.control.reroute_s * NS)
+            ends = ((sender.node, sender.number), (sender.peer, sender.peer_port))
+            found += [LinkChange(known_ns, end, number, change.up) for end, number in ends if end in experiment.topology.switches]
+        if change.rate_bps is not None and node in experiment.topology.switches:
             found.append(RateChange(at_ns, node, port, round(change.rate_bps)))
     interval_s = experiment.settings.control.interval_s
     for node in experiment.topology.switches:
