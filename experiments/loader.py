@@ -103,7 +103,7 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         except ValueError as error:
             raise ConfigError(str(error)) from error
     settings = _with_own_files(settings, document)
-    topology = topology_load.from_document(document, ("topology",))
+    topology = routed(topology_load.from_document(document, ("topology",)), settings)
     for i, switch in enumerate(settings.control.plain_switches):
         _check_switch(switch, topology, document, ("control", "plain_switches", i))
     flows = _flows(settings, topology, document)
@@ -120,6 +120,12 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         settings.seed,
         _changes(settings, topology, document),
     )
+
+
+def routed(topology: Topology, settings: Settings) -> Topology:
+    """With a control plane of one's own, a network has one way between two switches unless its file says otherwise: that is what `Switch.toward` gives it."""
+    single = settings.control.plane and "routing" not in settings.topology and topology.routing != "single"
+    return dataclasses.replace(topology, routing="single") if single else topology
 
 
 def _with_own_files(settings: Settings, document: Document) -> Settings:
@@ -241,7 +247,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for (i, n, (sender, *receivers)), way, port_offset in zip(found, taken, offsets):
         group = settings.flows[i]
         if (i, way) not in made:
-            made[i, way] = _at_home(kinds.settings(document, group.kind, ("flows", i), way), document, ("flows", i))
+            made[i, way] = _of_group(kinds.settings(document, group.kind, ("flows", i), way), group, document, ("flows", i))
         name = _flow_name(group, n)
         jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
         start_s = group.start_s + n * group.join_interval_s + jitter_s
@@ -311,8 +317,8 @@ def _check_after(flow: Flow, other: Flow, document: Document, where: KeyPath) ->
         )
 
 
-def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -> kinds.FlowSettings:
-    """Commands that know the folder of the file that describes them."""
+def _of_group(settings: kinds.FlowSettings, group: FlowGroup, document: Document, where: KeyPath) -> kinds.FlowSettings:
+    """Commands with a label, and with the folder of the file that describes them."""
     if not isinstance(settings, commands.CommandSettings):
         return settings
     folder = Path(document.place((*where, "kind"))[0]).parent
@@ -322,6 +328,7 @@ def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -
         settings,
         sender=tuple(commands.at_home(argument, name) for argument in settings.sender),
         receiver=tuple(commands.at_home(argument, name) for argument in settings.receiver),
+        label=settings.label or group.name,
     )
 
 
@@ -554,6 +561,8 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             raise document.error(
                 ("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}"
             )
+        if change.up is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).link.trace is not None:
+            raise document.error(("changes", i, "up"), f"{change.link} follows a trace: leave out one of the two")
         if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
         if change.reorder and not _holds_back(change.link, port, settings, topology):

@@ -40,8 +40,10 @@ def queue_field() -> Any:
 CPU_PORT = 510
 MAX_PORT = CPU_PORT - 1
 # Each switch has a subnet of 10.0.0.0/8 of its own (`fairlane.topologies.addressing`). Its hosts are as many as it has ports.
-MAX_SWITCHES = (1 << 15) - 1
 MAX_HOSTS_OF_A_SWITCH = MAX_PORT
+# A switch has a route to each other one and to each of its hosts, and room for 4,096 (p4src/forward.p4).
+MAX_SWITCHES = 3_500
+MAX_HOSTS = 100_000
 ETHERNET_BYTES = 14
 # What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
 MAX_RATE_BPS = 1e12
@@ -373,9 +375,12 @@ class Topology:
             raise TopologyError("a network needs at least one switch", ("nodes",))
         if len(switches) > MAX_SWITCHES:
             raise TopologyError(
-                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a subnet of 10.0.0.0/8",
+                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a route to each other one",
                 ("nodes", switches[MAX_SWITCHES]),
             )
+        hosts = [i for i, node in enumerate(self.nodes) if node.kind == "host"]
+        if len(hosts) > MAX_HOSTS:
+            raise TopologyError(f"{len(hosts)} hosts: a network has at most {MAX_HOSTS}", ("nodes", hosts[MAX_HOSTS]))
 
     def _check_hosts(self) -> None:
         ports, switches = self.ports(), set(self.switches)

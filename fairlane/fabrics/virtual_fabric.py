@@ -295,6 +295,10 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
                 corrupt=change.corrupt,
             )
             network.schedule_impairments(at_ns, node, port, impairments)
+        if change.up is not None:
+            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
+            for end, number in ((sender.node, sender.number), (sender.peer, sender.peer_port)):
+                network.schedule_state(at_ns, end, number, change.up)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
         if change.jitter_s is not None or change.jitter_std_s is not None:

@@ -34,12 +34,12 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
     record = series.flows[index]
     span = record.active_in(*window)
     if span is None:
-        return FlowFigures(record.flow.name, record.flow.kind, math.nan, math.nan, 0, 0, record.completion_s, record.slowdown)
+        return FlowFigures(record.flow.name, record.flow.shown_kind, math.nan, math.nan, 0, 0, record.completion_s, record.slowdown)
     # A flow that comes after the window's begin or goes before its end is judged by its own time.
     start, end = span
     return FlowFigures(
         record.flow.name,
-        record.flow.kind,
+        record.flow.shown_kind,
         8 * record.goodput.over(start, end) / (end - start),
         shares.mean(record.flow.name, *window),
         round(record.sent.over(start, end)),

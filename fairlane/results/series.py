@@ -549,7 +549,7 @@ def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]
         yield {
             "time_s": until,
             "flow": record.flow.name,
-            "kind": record.flow.kind,
+            "kind": record.flow.shown_kind,
             "goodput_bps": 8 * np.diff(record.goodput.at(at)) / np.diff(at),
             "fair_share_bps": [given.get(record.flow.name, math.nan) for given in itertools.compress(fair, there.tolist())],
             "sending_rate_bps": rates[known],

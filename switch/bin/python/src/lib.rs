@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairlane_device::rows::{self, Further, PortRows};
+use fairlane_device::DropCause;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::RawSpec;
@@ -64,6 +65,8 @@ struct Network {
     inner: fairlane_virtual::Network,
     /// Of the switches by number.
     rows: Vec<PortRows>,
+    /// Whether some link does.
+    fails: bool,
 }
 
 impl Network {
@@ -82,7 +85,7 @@ impl Network {
     #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
     fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
         let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
-        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new() }
+        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new(), fails: false }
     }
 
     /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
@@ -222,6 +225,12 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 
+    /// Plans that one direction of a link fails, or works again: frames that wait or are on the way are lost, and all that follow until then. Raises ValueError.
+    fn schedule_state(&mut self, at_ns: u64, node: &str, port: u32, up: bool) -> PyResult<()> {
+        self.fails = true;
+        self.inner.schedule(at_ns, Change::LinkState { from: LinkEnd::new(node, port), up }).map_err(refused)
+    }
+
     /// Plans another jitter of one direction of a link (as of Link), for frames sent from then on. Raises ValueError.
     #[pyo3(signature = (at_ns, node, port, jitter_ns, jitter_std_ns=0))]
     fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64, jitter_std_ns: u64) -> PyResult<()> {
@@ -307,10 +316,12 @@ impl Network {
     #[pyo3(signature = (only=None))]
     fn take_port_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
         let mut texts = vec![String::new(); self.rows.len()];
+        let corrupts = self.inner.corrupts();
         for PortSample { time, switch, port } in self.inner.take_port_samples() {
             if only.as_ref().is_none_or(|only| only.contains(&(switch, port.port))) {
-                let wrong = [port.wrong_checksums];
-                let further = Further { counts: if self.inner.corrupts() { &wrong } else { &[] }, ..Further::default() };
+                let counts = [(port.wrong_checksums, corrupts), (port.drops.get(DropCause::LinkDown), self.fails)];
+                let counts: Vec<u64> = counts.into_iter().filter_map(|(count, has)| has.then_some(count)).collect();
+                let further = Further { counts: &counts, ..Further::default() };
                 self.rows[switch].write(&mut texts[switch], time, time, &port, further);
             }
         }
@@ -329,9 +340,10 @@ impl Network {
         texts
     }
 
-    /// The columns of a switch's CSV.
+    /// The columns of a switch's CSV: `PORT_COLUMNS`, those with wrong checksums where links corrupt frames, and where links fail what is lost by that.
     fn port_columns(&self) -> String {
-        rows::header(self.inner.corrupts().then_some(rows::WRONG_CHECKSUMS)).trim_end().to_string()
+        let further = [(rows::WRONG_CHECKSUMS, self.inner.corrupts()), (rows::LINK_DOWN, self.fails)];
+        rows::header(further.into_iter().filter_map(|(name, has)| has.then_some(name))).trim_end().to_string()
     }
 
     /// The same of the directions of links that lose or impair frames at some time, of all links in one text (`LINK_COLUMNS`).

@@ -336,6 +336,7 @@ impl Network {
             Change::LinkJitter { .. } => "jitter",
             Change::LinkImpairments { .. } => "impairments",
             Change::LinkTrace { .. } => "trace",
+            Change::LinkState { .. } => "state",
             Change::Frame { .. } => "frame",
         };
         let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);

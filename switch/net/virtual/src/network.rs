@@ -63,6 +63,8 @@ pub enum Change {
     LinkImpairments { from: LinkEnd, change: ImpairmentsChange },
     /// A trace that one direction of a link follows in place of its rate; the trace begins then.
     LinkTrace { from: LinkEnd, trace: Arc<Trace> },
+    /// One direction of a link fails, or works again: what waits and what is on the way is lost, and all that follows until then.
+    LinkState { from: LinkEnd, up: bool },
     /// A host sends one frame, whatever is in it, as a program with a raw socket does.
     Frame { from: LinkEnd, frame: Vec<u8> },
 }
@@ -77,6 +79,7 @@ impl Change {
             | Change::LinkJitter { from, .. }
             | Change::LinkImpairments { from, .. }
             | Change::LinkTrace { from, .. }
+            | Change::LinkState { from, .. }
             | Change::Frame { from, .. } => from,
         }
     }
@@ -728,6 +731,14 @@ impl Network {
                 Some(device) => _ = device.follow(now, port, trace, now),
                 None => channel.follow(now, trace, now),
             },
+            Change::LinkState { up, .. } => {
+                let lost = channel.set_up(up);
+                if let Some(device) = &mut device {
+                    device.set_link(now, port, up);
+                    lost.iter().for_each(|frame| device.lose_frame(now, port, frame.len()));
+                }
+                lost.into_iter().for_each(|frame| self.pool.give(frame));
+            }
             Change::Frame { frame, .. } => {
                 let _ = channel.send(now, frame);
             }

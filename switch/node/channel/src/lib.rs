@@ -110,6 +110,8 @@ pub struct ChannelStats {
     pub duplicated: u64,
     /// Frames that arrived with a bit flipped.
     pub corrupted: u64,
+    /// Frames lost because the link had failed, or failed while they waited or were on the way.
+    pub dropped_down: u64,
 }
 
 impl ChannelStats {
@@ -142,6 +144,8 @@ pub struct Channel {
     pub stats: ChannelStats,
     rng: Rng,
     streams: Streams,
+    /// Whether the link has failed.
+    down: bool,
     /// The transmitter, where a host sends.
     transmitter: Option<Link>,
     frames: VecDeque<OnTheWay>,
@@ -164,7 +168,7 @@ pub enum Sent {
     First(Nanos),
     /// It follows others.
     Behind,
-    /// The queue is full.
+    /// The queue is full, or the link has failed.
     Full(Vec<u8>),
 }
 
@@ -177,6 +181,7 @@ impl Channel {
             config,
             stats: ChannelStats::default(),
             rng,
+            down: false,
             streams: Streams::new(seed, from, to),
             transmitter,
             frames: VecDeque::new(),
@@ -193,6 +198,10 @@ impl Channel {
         self.stats.offered_packets += 1;
         while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
             self.begun += 1;
+        }
+        if self.down {
+            self.stats.dropped_down += 1;
+            return Sent::Full(frame);
         }
         let Some(transmitter) = &mut self.transmitter else { return Sent::Full(frame) };
         let (free, start) = (transmitter.free_at(), transmitter.free_for(now));
@@ -224,6 +233,10 @@ impl Channel {
     pub fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
         self.stats.offered_packets += 1;
         let number = self.stats.offered_packets;
+        if self.down {
+            self.stats.dropped_down += 1;
+            return Err(Some(frame));
+        }
         if self.is_plain() && self.frames.is_empty() {
             return Ok(self.deliver(number, frame));
         }
@@ -343,6 +356,22 @@ impl Channel {
     /// Other impairments, for frames sent from now on.
     pub fn set_impairments(&mut self, impairments: Impairments) {
         self.config.impairments = impairments;
+    }
+
+    /// The link fails, or works again. The frames that wait or are on the way are lost, and so are all until it works again. Returns those lost now.
+    pub fn set_up(&mut self, up: bool) -> Vec<Vec<u8>> {
+        self.down = !up;
+        if up {
+            return Vec::new();
+        }
+        if self.transmitter.is_some() {
+            self.transmitter = Some(Link::new(self.config.rate_bps));
+        }
+        (self.begun, self.earliest) = (0, 0);
+        let held = std::mem::take(&mut self.held).into_values().map(|(_, frame)| frame);
+        let lost: Vec<_> = self.frames.drain(..).map(|lost| lost.frame).chain(held).collect();
+        self.stats.dropped_down += lost.len() as u64;
+        lost
     }
 
     /// Frames that wait or are on their way.

@@ -45,6 +45,8 @@ causes! {
     NoProgram = "no_program"
     /// It was waiting when the program was replaced or its port removed.
     Reconfigured = "reconfigured"
+    /// The link of its port had failed, or failed while it waited or was on the way.
+    LinkDown = "link_down"
 }
 
 impl fmt::Display for DropCause {
