@@ -247,7 +247,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for (i, n, (sender, *receivers)), way, port_offset in zip(found, taken, offsets):
         group = settings.flows[i]
         if (i, way) not in made:
-            made[i, way] = _at_home(kinds.settings(document, group.kind, ("flows", i), way), document, ("flows", i))
+            made[i, way] = _of_group(kinds.settings(document, group.kind, ("flows", i), way), group, document, ("flows", i))
         name = _flow_name(group, n)
         jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
         start_s = group.start_s + n * group.join_interval_s + jitter_s
@@ -317,8 +317,8 @@ def _check_after(flow: Flow, other: Flow, document: Document, where: KeyPath) ->
         )
 
 
-def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -> kinds.FlowSettings:
-    """Commands that know the folder of the file that describes them."""
+def _of_group(settings: kinds.FlowSettings, group: FlowGroup, document: Document, where: KeyPath) -> kinds.FlowSettings:
+    """Commands with a label, and with the folder of the file that describes them."""
     if not isinstance(settings, commands.CommandSettings):
         return settings
     folder = Path(document.place((*where, "kind"))[0]).parent
@@ -328,6 +328,7 @@ def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -
         settings,
         sender=tuple(commands.at_home(argument, name) for argument in settings.sender),
         receiver=tuple(commands.at_home(argument, name) for argument in settings.receiver),
+        label=settings.label or group.name,
     )
 
 
@@ -540,6 +541,12 @@ def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
     return None
 
 
+def _holds_back(name: str, port: tuple[str, int], settings: Settings, topology: Topology) -> bool:
+    """Whether the link, or a change of it, has a `reorder_delay_s`."""
+    link = next(p.link for p in topology.ports()[port[0]] if p.number == port[1])
+    return bool(link.reorder_delay_s) or any(change.reorder_delay_s for change in settings.changes if change.link == name)
+
+
 def _changes(settings: Settings, topology: Topology, document: Document) -> tuple[tuple[Change, str, int], ...]:
     """By time; at equal times, in the order of the file."""
     links = [f"{p.node}->{p.peer}" for ports in topology.ports().values() for p in ports]
@@ -558,6 +565,10 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             raise document.error(("changes", i, "up"), f"{change.link} follows a trace: leave out one of the two")
         if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
+        if change.reorder and not _holds_back(change.link, port, settings, topology):
+            raise document.error(
+                ("changes", i, "reorder"), f"for how long does {change.link} hold frames back? Give 'reorder_delay_s' as well"
+            )
         if change.at_s < settings.duration_s:
             found.append((change, *port))
     return tuple(sorted(found, key=lambda c: c[0].at_s))

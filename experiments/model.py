@@ -15,6 +15,8 @@ from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import schema
 from fairlane.schemes import registry
 from fairlane.schemes.base import Parameters, Scheme
+from fairlane.topologies import impairments
+from fairlane.topologies.impairments import Gemodel
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
 
 MAX_PORT_OFFSET = 60_000
@@ -203,6 +205,11 @@ class Flow:
         return self.settings
 
     @property
+    def shown_kind(self) -> str:
+        """In tables and plots."""
+        return f"{self.kind} {self.settings.label}" if isinstance(self.settings, CommandSettings) else self.kind
+
+    @property
     def commands(self) -> CommandSettings | None:
         """Of a flow whose ends are real programs."""
         return self.settings if isinstance(self.settings, CommandSettings) else None
@@ -212,7 +219,8 @@ class Flow:
 class Change:
     """A change during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". up: both directions of the link fail (False), or work again
     (True); routes follow after `Control.reroute_s`. Values that are None
-    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1); jitter_s or jitter_std_s: on top of delay_s. Or switch, and als: whether its ports write their
+    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1), or gemodel, in bursts; jitter_s or jitter_std_s: on top of delay_s; reorder,
+    reorder_delay_s, duplicate, corrupt: as of a `Link`. Or switch, and als: whether its ports write their
     fair rates into senders' control packets from then on."""
 
     at_s: float
@@ -224,6 +232,11 @@ class Change:
     jitter_std_s: float | None = None
     switch: str = ""
     als: bool | None = None
+    gemodel: Gemodel | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder_delay_s: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    duplicate: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    corrupt: float | None = field(default=None, metadata={schema.OPTIONAL: True})
     up: bool | None = None
 
     def __post_init__(self) -> None:
@@ -233,10 +246,10 @@ class Change:
             check_rate("rate_bps", self.rate_bps)
         if self.delay_s is not None:
             check_delay("delay_s", self.delay_s)
-        if self.loss is not None and not 0 <= self.loss < 1:
-            raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
+        impairments.check_loss(self.loss or 0.0, self.gemodel)
+        impairments.check(self.reorder or 0.0, self.reorder_delay_s, self.duplicate or 0.0, self.corrupt or 0.0)
         check_jitter(self.jitter_s or 0.0, self.jitter_std_s or 0.0)
-        of_a_link = (self.rate_bps, self.delay_s, self.loss, self.jitter_s, self.jitter_std_s, self.up)
+        of_a_link = (self.rate_bps, self.delay_s, self.jitter_s, self.jitter_std_s, self.up, *self.losing, *self.impairing)
         if bool(self.link) == bool(self.switch):
             raise ValueError("give either link or switch")
         if self.switch and (self.als is None or any(value is not None for value in of_a_link)):
@@ -244,7 +257,17 @@ class Change:
         if self.link and self.als is not None:
             raise ValueError("als: belongs to a switch: give switch instead of link")
         if self.link and all(value is None for value in of_a_link):
-            raise ValueError("nothing changes: give rate_bps, delay_s, loss, jitter_s, jitter_std_s or up")
+            raise ValueError(
+                "nothing changes: give rate_bps, delay_s, loss, gemodel, jitter_s, jitter_std_s, reorder, reorder_delay_s, duplicate, corrupt or up"
+            )
+
+    @property
+    def losing(self) -> tuple[float | None, Gemodel | None]:
+        return self.loss, self.gemodel
+
+    @property
+    def impairing(self) -> tuple[float | None, ...]:
+        return self.reorder, self.reorder_delay_s, self.duplicate, self.corrupt
 
 
 @dataclass(frozen=True)
@@ -358,6 +381,11 @@ class Experiment:
         """Those that the P4 program needs: of its links, those that flows ask for, and those of every program."""
         links = (link.aqm for link in self.topology.links if link.aqm is not None)
         return registry.in_order((*registry.standing(), *(parameters.scheme for parameters in (*links, *self.everywhere))))
+
+    @property
+    def corrupts(self) -> bool:
+        """Whether a link corrupts frames at some time."""
+        return any(link.corrupt for link in self.topology.directions) or any(change.corrupt for change, _, _ in self.changes)
 
     @property
     def link_bin_s(self) -> float:

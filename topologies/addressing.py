@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -20,7 +21,7 @@ from typing import TypeAlias
 from fairlane.arithmetic import total
 from fairlane.topologies import equal_cost
 from fairlane.topologies.equal_cost import FiveTuple
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import Link, Port, Topology
 
 Down: TypeAlias = frozenset[int]
 """Links that have failed, by their place in `Topology.links`."""
@@ -251,9 +252,8 @@ def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int 
     """Round trip of a ping of `bytes_` through empty queues: propagation and sending times, both ways. seed: of the run."""
     there = path(topology, source, destination, seed=seed)
     back = path(topology, destination, source, seed=seed)
-    if len(there) == len(back) and {p.link_index for p in there} == {p.link_index for p in back}:
-        return total(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in there)
-    return total(p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in (*there, *back))
+    times = [[p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in way] for way in (there, back[::-1])]
+    return total(one + other for one, other in itertools.zip_longest(*times, fillvalue=0.0))
 
 
 def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98, seed: int = 0) -> float:
@@ -293,13 +293,13 @@ def _onward(topology: Topology, switch: str, toward: str, down: Down) -> Iterato
     distances = _distances(topology, toward, down)
     if switch in distances:
         for port in topology.ports()[switch]:
-            if port.link_index not in down and port.peer in distances and _cost(port) + distances[port.peer] == distances[switch]:
+            if port.link_index not in down and port.peer in distances and _cost(port.link) + distances[port.peer] == distances[switch]:
                 yield port
 
 
-def _cost(port: Port) -> int:
-    """Delays in whole nanoseconds, so that the order in which they are added does not matter."""
-    return (round(port.link.delay_s * 1e9) << _HOPS) + 1
+def _cost(link: Link) -> int:
+    """Of one direction. Delays in whole nanoseconds, so that the order in which they are added does not matter."""
+    return (round(link.delay_s * 1e9) << _HOPS) + 1
 
 
 def _distances(topology: Topology, target: str, down: Down) -> Mapping[str, int]:
@@ -316,7 +316,9 @@ def _measured(topology: Topology, target: str, down: Down) -> dict[str, int]:
     known = topology.worked_out
     if ("costs",) not in known:
         switches = set(topology.switches)
-        known["costs",] = {s: [(p.peer, p.link_index, _cost(p)) for p in topology.ports()[s] if p.peer in switches] for s in switches}
+        known["costs",] = {
+            s: [(p.peer, p.link_index, _cost(topology.other_way(p))) for p in topology.ports()[s] if p.peer in switches] for s in switches
+        }
     costs: dict[str, list[tuple[str, int, int]]] = known["costs",]
     best: dict[str, int] = {}
     todo = [(0, target)]

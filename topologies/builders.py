@@ -6,16 +6,19 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from fairlane.inputs import schema
 from fairlane.schemes.base import Parameters
+from fairlane.topologies.impairments import Gemodel
 from fairlane.topologies.model import (
     MAX_HOSTS,
     MAX_HOSTS_OF_A_SWITCH,
     MAX_PORT,
     MAX_SWITCHES,
     OF_THE_TRACE,
+    Back,
     Link,
     Node,
     Topology,
@@ -41,6 +44,12 @@ class LinkSpec:
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
+    gemodel: Gemodel | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    reorder_delay_s: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    duplicate: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    corrupt: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    back: Back | None = field(default=None, metadata={schema.OPTIONAL: True})
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link

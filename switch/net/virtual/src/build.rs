@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fairlane_channel::{Channel, ChannelConfig, LossModel};
+use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_endpoint::sources::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
@@ -61,7 +61,16 @@ impl Network {
         }
         let slot = self.slot(Actor::Membership(self.hosts.len()));
         let membership = Membership::new(Rng::stream(self.options.seed, &format!("host {name} membership")));
-        self.hosts.push(Host { name: name.to_string(), address, channel: None, demux: Default::default(), membership, slot, unclaimed: 0 });
+        self.hosts.push(Host {
+            name: name.to_string(),
+            address,
+            channel: None,
+            demux: Default::default(),
+            membership,
+            slot,
+            unclaimed: 0,
+            wrong_checksums: 0,
+        });
         Ok(self.hosts.len() - 1)
     }
 
@@ -139,12 +148,21 @@ impl Network {
                 }
                 None => false,
             };
+            self.note_impairments(index, config.loss.is_some(), &config.impairments);
             self.channels.push(Channel::new(config.clone(), from_host, self.options.seed, &from.node, &to.node));
             self.channel_ends.push(attachment);
             self.channel_slots.push(slot);
             self.channel_names.push((from.node.clone(), to.node.clone()));
         }
         Ok(())
+    }
+
+    /// A direction of a link does this at some time.
+    fn note_impairments(&mut self, channel: usize, loses: bool, impairments: &Impairments) {
+        if loses || !impairments.are_none() {
+            self.impaired.insert(channel);
+        }
+        self.verifies |= impairments.corrupt > 0.0;
     }
 
     /// Adds a flow.
@@ -316,6 +334,7 @@ impl Network {
             Change::LinkDelay { .. } => "delay",
             Change::LinkLoss { .. } => "loss",
             Change::LinkJitter { .. } => "jitter",
+            Change::LinkImpairments { .. } => "impairments",
             Change::LinkTrace { .. } => "trace",
             Change::LinkState { .. } => "state",
             Change::Frame { .. } => "frame",
@@ -330,14 +349,15 @@ impl Network {
             Some(NodeIndex::Switch(_)) if matches!(change, Change::Frame { .. }) => {
                 return fail("only a host sends frames of its own".into());
             }
-            Some(_) if self.channel_of(from).is_none() => {
-                return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));
-            }
             Some(_) => {}
         }
+        let Some(channel) = self.channel_of(from) else {
+            return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));
+        };
         match &change {
             Change::LinkRate { rate_bps: Some(0), .. } => return fail("a rate of 0 bit/s never sends: give a positive rate".into()),
             Change::LinkLoss { loss, .. } => check_loss(&key, loss)?,
+            Change::LinkImpairments { change, .. } => check_impairments(&key, &change.of(Impairments::default()))?,
             _ => {}
         }
         if at < self.now {
@@ -345,6 +365,11 @@ impl Network {
         }
         if let Some(end) = self.options.end.filter(|&end| at > end) {
             return fail(format!("lies after the run's end at {end} ns"));
+        }
+        match &change {
+            Change::LinkLoss { loss, .. } => self.note_impairments(channel, loss.is_some(), &Impairments::default()),
+            Change::LinkImpairments { change, .. } => self.note_impairments(channel, false, &change.of(Impairments::default())),
+            _ => {}
         }
         let place = self.changes.iter().position(|(other, _)| *other > at).unwrap_or(self.changes.len());
         self.changes.insert(place, (at, change));
@@ -429,7 +454,8 @@ fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
     if config.queue_packets == 0 {
         return fail("a queue of 0 packets holds none: give at least 1".into());
     }
-    check_loss(key, &config.loss)
+    check_loss(key, &config.loss)?;
+    check_impairments(key, &config.impairments)
 }
 
 fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
@@ -439,6 +465,13 @@ fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
         }
     }
     Ok(())
+}
+
+fn check_impairments(key: &str, impairments: &Impairments) -> Result<(), BuildError> {
+    match impairments.probabilities().into_iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
+        Some((name, p)) => Err(BuildError::new(key, format!("probability {name} = {p}: must be in [0, 1]"))),
+        None => Ok(()),
+    }
 }
 
 /// `; did you mean "x"?` when a name is near another: one letter, or at most a third of them, are to be changed.

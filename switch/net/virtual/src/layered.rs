@@ -37,7 +37,7 @@ pub struct LayeredSpec {
     pub port: u16,
     pub start: Nanos,
     pub stop: Nanos,
-    /// A data packet as IPv4 datagram, 56 to 1500.
+    /// A data packet as IPv4 datagram, 56 to 9000.
     pub packet_bytes: u32,
     /// Of the RTP session [RFC 3550 sec 6.2], positive.
     pub session_bandwidth_bps: f64,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelStats, Jitter, LossModel, Trace};
+use fairlane_channel::{Channel, ChannelStats, ImpairmentsChange, Jitter, LossModel, Trace};
 use fairlane_device::{Device, Output, QueueStep};
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::is_multicast;
@@ -23,7 +23,7 @@ use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
-use crate::record::{PortSample, QueueSample, WorkCounts};
+use crate::record::{LinkSample, PortSample, QueueSample, WorkCounts};
 use crate::trace::TraceWriter;
 use crate::{Nanos, PortId};
 
@@ -59,6 +59,8 @@ pub enum Change {
     LinkLoss { from: LinkEnd, loss: Option<LossModel> },
     /// How much longer than its delay one direction of a link may take, from then on.
     LinkJitter { from: LinkEnd, jitter: Option<Jitter> },
+    /// What of the impairments of one direction of a link becomes other, for frames sent from then on.
+    LinkImpairments { from: LinkEnd, change: ImpairmentsChange },
     /// A trace that one direction of a link follows in place of its rate; the trace begins then.
     LinkTrace { from: LinkEnd, trace: Arc<Trace> },
     /// One direction of a link fails, or works again: what waits and what is on the way is lost, and all that follows until then.
@@ -75,6 +77,7 @@ impl Change {
             | Change::LinkDelay { from, .. }
             | Change::LinkLoss { from, .. }
             | Change::LinkJitter { from, .. }
+            | Change::LinkImpairments { from, .. }
             | Change::LinkTrace { from, .. }
             | Change::LinkState { from, .. }
             | Change::Frame { from, .. } => from,
@@ -113,6 +116,8 @@ pub(crate) struct Host {
     /// Of its membership reports.
     pub(crate) slot: ActorSlot,
     pub(crate) unclaimed: u64,
+    /// Datagrams dropped for a wrong checksum of IPv4, UDP or TCP.
+    pub(crate) wrong_checksums: u64,
 }
 
 pub(crate) struct SwitchNode {
@@ -187,6 +192,11 @@ pub struct Network {
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
     pub(crate) queue_samples: Vec<QueueSample>,
+    pub(crate) link_samples: Vec<LinkSample>,
+    /// Links that lose or impair frames at some time: what they count is recorded.
+    pub(crate) impaired: BTreeSet<usize>,
+    /// A link corrupts frames at some time, so hosts verify checksums. Elsewhere none can be wrong.
+    pub(crate) verifies: bool,
     /// Where the present run ends.
     until: Nanos,
     pub(crate) work: WorkCounts,
@@ -241,6 +251,9 @@ impl Network {
             trace: None,
             samples: Vec::new(),
             queue_samples: Vec::new(),
+            link_samples: Vec::new(),
+            impaired: BTreeSet::new(),
+            verifies: false,
             until: 0,
             work: WorkCounts::default(),
             pool: FramePool::default(),
@@ -500,7 +513,12 @@ impl Network {
     fn receive(&mut self, host: usize, frame: &[u8]) -> Result<(), RunError> {
         let node = &mut self.hosts[host];
         let is_ours = |datagram: &Datagram| datagram.destination == node.address.ip || is_multicast(datagram.destination);
-        let datagram = Datagram::parse(frame).filter(is_ours);
+        let datagram = Datagram::parse(frame);
+        if self.verifies && !datagram.is_some_and(|datagram| datagram.has_right_checksum()) {
+            node.wrong_checksums += 1;
+            return Ok(());
+        }
+        let datagram = datagram.filter(is_ours);
         if let Some(message) =
             datagram.filter(|datagram| datagram.protocol == PROTOCOL_IGMP).and_then(|datagram| Igmp::parse(datagram.payload))
         {
@@ -653,6 +671,8 @@ impl Network {
     }
 
     fn sample_ports(&mut self, now: Nanos) {
+        let counts = self.impaired.iter().map(|&link| LinkSample { time: now, link, counts: self.channels[link].stats });
+        self.link_samples.extend(counts);
         for (switch, node) in self.switches.iter().enumerate() {
             for port in node.device.ports() {
                 if node.channels.get(port as usize).copied().flatten().is_some()
@@ -705,6 +725,7 @@ impl Network {
                 config.iter_mut().for_each(|config| config.delay_ns = delay_ns);
             }
             Change::LinkLoss { loss, .. } => channel.set_loss(loss),
+            Change::LinkImpairments { change, .. } => channel.set_impairments(change.of(channel.config.impairments)),
             Change::LinkJitter { jitter, .. } => channel.set_jitter(jitter),
             Change::LinkTrace { trace, .. } => match &mut device {
                 Some(device) => _ = device.follow(now, port, trace, now),
@@ -777,6 +798,21 @@ impl Network {
         std::mem::take(&mut self.samples)
     }
 
+    /// Takes the records of the links that lose or impair frames.
+    pub fn take_link_samples(&mut self) -> Vec<LinkSample> {
+        std::mem::take(&mut self.link_samples)
+    }
+
+    /// The nodes between which a direction of a link leads, by the number that [`LinkSample`] has.
+    pub fn link_name(&self, link: usize) -> Option<(&str, &str)> {
+        self.channel_names.get(link).map(|(from, to)| (from.as_str(), to.as_str()))
+    }
+
+    /// Whether a link corrupts frames at some time.
+    pub fn corrupts(&self) -> bool {
+        self.verifies
+    }
+
     /// What the ports of all switches had counted at each interval's end, as far as it was not taken.
     pub fn port_samples(&self) -> &[PortSample] {
         &self.samples
@@ -798,6 +834,11 @@ impl Network {
     /// The switch of a name, to load a program or to look at.
     pub fn device(&mut self, switch: &str) -> Option<&mut Device> {
         self.switches.iter_mut().find(|node| node.name == switch).map(|node| &mut node.device)
+    }
+
+    /// Datagrams that a host dropped for a wrong checksum of IPv4, UDP or TCP.
+    pub fn wrong_checksums(&self, host: &str) -> Option<u64> {
+        self.hosts.iter().find(|node| node.name == host).map(|node| node.wrong_checksums)
     }
 
     /// Datagrams that reached a host and that no flow there claimed.

@@ -384,6 +384,8 @@ impl Device {
         switch.ingress_owned(now, port, frame, &mut out);
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
+            let wrong = u64::from(out.wrong_checksum);
+            self.port_mut(port).into_iter().for_each(|entry| entry.counters.wrong_checksums += wrong);
             self.step(now, port, length as u32, QueueStep::Dropped(pipeline_cause(cause)));
         }
         for packet in out.queued.drain(..) {
@@ -486,6 +488,7 @@ impl Device {
             tx_packets: queue.transmitted_packets,
             tx_bytes: queue.transmitted_bytes,
             drops: counters.drops,
+            wrong_checksums: counters.wrong_checksums,
             busy_ns: queue.busy_ns,
             queue_integral_packet_ns: queue.queue_integral_packet_ns,
             depth_packets: queue.depth_packets,

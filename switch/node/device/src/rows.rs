@@ -27,6 +27,19 @@ pub fn write_queue(text: &mut String, now: Nanos, unix: Nanos, port: PortId, pri
     text.push('\n');
 }
 
+/// The first line of the links' file. Sums run from the start of the run; a row has the direction FROM->TO.
+pub const LINK_HEADER: &str = "time_s,unix_s,link,offered_packets,lost_packets,reordered_packets,duplicated_packets,corrupted_packets\n";
+
+/// Adds the row of one direction of a link to a text. counts: in the columns' order.
+pub fn write_link(text: &mut String, now: Nanos, unix: Nanos, link: &str, counts: [u64; 5]) {
+    let _ = write!(text, "{},{},{link}", Seconds(now.into()), Seconds(unix.into()));
+    push(text, counts);
+    text.push('\n');
+}
+
+/// The column of [`PortSnapshot::wrong_checksums`], where a switch's file has it.
+pub const WRONG_CHECKSUMS: &str = "wrong_checksums";
+
 /// What a switch on sockets counts beside its device.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Further<'a> {
