@@ -21,7 +21,7 @@ from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.schemes import registry
 from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
-from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, Port, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, MAX_HOPS, Port, Topology
 
 FOLDER = Path(__file__).parent
 PROGRAM, PLANE = "program", "plane"
@@ -272,6 +272,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         flows += _of_workload(settings, workload, topology, document, ("workloads", i), ports)
     _check_distinct(flows, document)
     _check_commands(flows, document)
+    _check_lengths(flows, topology, settings.seed, document)
     return tuple(flows)
 
 
@@ -514,6 +515,22 @@ def _check_distinct(flows: list[Flow], document: Document) -> None:
         seen.add(flow.name)
     if not flows:
         raise document.error(("flows",), "an experiment needs at least one flow")
+
+
+def _check_lengths(flows: list[Flow], topology: Topology, seed: int, document: Document) -> None:
+    """No way has more switches than a packet's time to live, whatever it chooses."""
+    if len(topology.switches) <= MAX_HOPS:
+        return
+    for flow in flows:
+        for receiver in flow.all_receivers:
+            tuple_ = paths.five_tuple(topology, flow.kind, flow.sender, receiver, flow.port_offset)
+            switches = len(addressing.path(topology, flow.sender, receiver, tuple_, seed)) - 1
+            if switches > MAX_HOPS:
+                raise document.error(
+                    ("flows",),
+                    f"{flow.name}: {switches} switches are on the way from {flow.sender} to {receiver}, and a packet, whose time to live is "
+                    f"{MAX_HOPS + 1}, passes {MAX_HOPS}: take hosts that are nearer",
+                )
 
 
 def _flow_name(group: FlowGroup, index: int) -> str:

@@ -67,7 +67,7 @@ class HostAddress:
     gateway_mac: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hop:
     """A port to send by, and the Ethernet addresses the frame gets."""
 
@@ -76,7 +76,7 @@ class Hop:
     dst_mac: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Route:
     """One entry of a switch's longest-prefix table. hops: of equal cost, by port; flows are spread over them."""
 
@@ -142,13 +142,21 @@ def routes(topology: Topology, failed: tuple[Down, ...] = HEALTHY) -> dict[str, 
         there = hosts[port.peer].mac if port.peer in host_set else port_macs[port.peer, port.peer_port]
         return Hop(port.number, port_macs[port.node, port.number], there)
 
+    subnets = {t: plan.subnet(number[t]) for t in targets}
     found = {}
     for s in topology.switches:
         local = [Route(f"{hosts[p.peer].ip}/32", (hop(p),)) for p in ports[s] if p.peer in host_set]
         hops = {p.number: hop(p) for p in ports[s]}
         onward = [(t, next_ports(topology, s, t, failed)) for t in targets if t != s]
         onward.sort(key=lambda way: (_distances(topology, way[0], HEALTHY[0]).get(s, 0), way[1][0].number, way[0]))
-        remote = [Route(plan.subnet(number[t]), tuple(hops[p.number] for p in by)) for t, by in onward]
+        # A large network has a million routes, and few groups of ports.
+        groups: dict[tuple[int, ...], tuple[Hop, ...]] = {}
+        remote = []
+        for t, by in onward:
+            ports_there = tuple([p.number for p in by])
+            if ports_there not in groups:
+                groups[ports_there] = tuple(hops[n] for n in ports_there)
+            remote.append(Route(subnets[t], groups[ports_there]))
         found[s] = tuple(local + remote)
     return found
 
@@ -276,17 +284,15 @@ def toward(topology: Topology, switch: str) -> dict[str, int]:
 def next_ports(topology: Topology, switch: str, toward: str, failed: tuple[Down, ...] = HEALTHY) -> tuple[Port, ...]:
     """The ports of a switch on the ways of least cost to another, by number: least delay, then fewest hops. failed: what has failed, before and now; where no way
     is left, those before it failed."""
-    known = topology.worked_out
-    key = ("next", switch, toward, failed)
-    if key not in known:
+    known: dict[str, tuple[Port, ...]] = topology.worked_out.setdefault(("next", toward, failed), {})
+    if switch not in known:
         found: tuple[Port, ...] = ()
         for down in reversed(failed):
             found = tuple(_onward(topology, switch, toward, down))
             if found:
                 break
-        known[key] = found if topology.routing == "ecmp" else found[:1]
-    onward: tuple[Port, ...] = known[key]
-    return onward
+        known[switch] = found if topology.routing == "ecmp" else found[:1]
+    return known[switch]
 
 
 def _onward(topology: Topology, switch: str, toward: str, down: Down) -> Iterator[Port]:

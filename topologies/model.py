@@ -44,6 +44,8 @@ MAX_HOSTS_OF_A_SWITCH = MAX_PORT
 # A switch has a route to each other one and to each of its hosts, and room for 4,096 (p4src/forward.p4).
 MAX_SWITCHES = 3_500
 MAX_HOSTS = 100_000
+MAX_HOPS = 63
+"""Switches that a packet passes: hosts send it with a time to live of 64, and each takes one away."""
 ETHERNET_BYTES = 14
 # What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
 MAX_RATE_BPS = 1e12

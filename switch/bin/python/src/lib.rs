@@ -414,7 +414,7 @@ impl Network {
 
 impl Network {
     fn take_logs(&mut self, flow: &str) -> PyResult<(FlowLog, Vec<(String, FlowLog)>)> {
-        let number = self.inner.flows().iter().position(|ends| ends.name == flow);
+        let number = self.inner.flow_number(flow);
         let logs = number.and_then(|number| self.inner.take_logs(number));
         logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))
     }

@@ -22,7 +22,8 @@ use crate::Nanos;
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
 pub(crate) const LINGER: Nanos = 500_000_000;
 
-enum NodeIndex {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NodeIndex {
     Host(usize),
     Switch(usize),
 }
@@ -39,6 +40,7 @@ impl Network {
         let seed = seed_of(self.options.seed, &format!("switch {name}"));
         let slot = self.slot(Actor::Switch(number));
         let digest_slot = self.slot(Actor::Digests(number));
+        self.nodes.insert(name.to_string(), NodeIndex::Switch(number));
         self.switches.push(SwitchNode {
             name: name.to_string(),
             device: Device::new(DeviceConfig { seed, ..config }),
@@ -56,9 +58,11 @@ impl Network {
     /// A name or an address that is taken.
     pub fn add_host(&mut self, name: &str, address: HostAddress) -> Result<usize, BuildError> {
         self.check_new_name(name)?;
-        if let Some(other) = self.hosts.iter().find(|host| host.address.ip == address.ip) {
-            return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", other.name)));
+        if let Some(&other) = self.host_of.get(&address.ip) {
+            return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", self.hosts[other].name)));
         }
+        self.host_of.insert(address.ip, self.hosts.len());
+        self.nodes.insert(name.to_string(), NodeIndex::Host(self.hosts.len()));
         let slot = self.slot(Actor::Membership(self.hosts.len()));
         let membership = Membership::new(Rng::stream(self.options.seed, &format!("host {name} membership")));
         self.hosts.push(Host {
@@ -81,9 +85,21 @@ impl Network {
         Ok(())
     }
 
+    /// The number of a host.
+    pub(crate) fn host(&self, name: &str) -> Option<usize> {
+        match self.node(name) {
+            Some(NodeIndex::Host(host)) => Some(host),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn push_flow(&mut self, ends: FlowEnds) {
+        self.flow_of.insert(ends.name.clone(), self.flows.len());
+        self.flows.push(ends);
+    }
+
     fn node(&self, name: &str) -> Option<NodeIndex> {
-        let host = self.hosts.iter().position(|host| host.name == name).map(NodeIndex::Host);
-        host.or_else(|| self.switches.iter().position(|switch| switch.name == name).map(NodeIndex::Switch))
+        self.nodes.get(name).copied()
     }
 
     /// Links two ends, each direction with its own properties.
@@ -173,7 +189,7 @@ impl Network {
         let key = format!("flow {}", spec.name);
         let fail = |what: String| BuildError::new(key.clone(), what);
         let index = |name: &str, role: &str| {
-            self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+            self.host(name).ok_or_else(|| {
                 let known = self.hosts.iter().map(|host| host.name.as_str());
                 BuildError::new(format!("{key} {role}"), format!("unknown host {name:?}{}", nearest(name, known)))
             })
@@ -182,7 +198,7 @@ impl Network {
         if sender == receiver {
             return Err(fail(format!("{} cannot send to itself", spec.sender)));
         }
-        if self.flows.iter().any(|flow| flow.name == spec.name) {
+        if self.flow_of.contains_key(&spec.name) {
             return Err(fail("two flows have this name".into()));
         }
         self.check_times(&key, spec.start, spec.stop)?;
@@ -270,7 +286,7 @@ impl Network {
         }
         // What has arrived when the flow starts, and when it stops.
         self.end_marks.extend([(spec.start, second), (spec.stop, second)]);
-        self.flows.push(FlowEnds { name: spec.name, sender: first, receivers: vec![second] });
+        self.push_flow(FlowEnds { name: spec.name, sender: first, receivers: vec![second] });
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
 use crate::after::Followers;
+use crate::build::NodeIndex;
 use crate::capture::Capture;
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
@@ -170,6 +171,10 @@ pub struct Network {
     pub(crate) actors: Vec<Actor>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<SwitchNode>,
+    /// By name.
+    pub(crate) nodes: FxHashMap<String, NodeIndex>,
+    /// By IPv4 address.
+    pub(crate) host_of: FxHashMap<u32, usize>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) channel_slots: Vec<ActorSlot>,
     pub(crate) channel_ends: Vec<Attachment>,
@@ -177,6 +182,8 @@ pub struct Network {
     pub(crate) channel_names: Vec<(String, String)>,
     pub(crate) ends: Vec<EndNode>,
     pub(crate) flows: Vec<FlowEnds>,
+    /// By name.
+    pub(crate) flow_of: FxHashMap<String, usize>,
     pub(crate) followers: Followers,
     pub(crate) control: Option<ControlChannel>,
     pub(crate) control_slot: ActorSlot,
@@ -233,12 +240,15 @@ impl Network {
             actors: Vec::new(),
             hosts: Vec::new(),
             switches: Vec::new(),
+            nodes: FxHashMap::default(),
+            host_of: FxHashMap::default(),
             channels: Vec::new(),
             channel_slots: Vec::new(),
             channel_ends: Vec::new(),
             channel_names: Vec::new(),
             ends: Vec::new(),
             flows: Vec::new(),
+            flow_of: FxHashMap::default(),
             followers: Followers::default(),
             control: None,
             control_slot: 0,
@@ -768,6 +778,11 @@ impl Network {
     /// Flows in the order in which they were added.
     pub fn flows(&self) -> &[FlowEnds] {
         &self.flows
+    }
+
+    /// The number of a flow, in the order in which they were added.
+    pub fn flow_number(&self, name: &str) -> Option<usize> {
+        self.flow_of.get(name).copied()
     }
 
     /// The records of a flow's sending end and of its first receiving end.
