@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,12 @@ def of_window(recorded: Series) -> list[dict[str, Any]]:
     """One object for each direction: its name under `link`, and what was counted in the window."""
     window = recorded.experiment.window_s
     return [{"link": link, **{name: round(steps.over(*window)) for name, steps in sums.items()}} for link, sums in _sums(recorded)]
+
+
+def of_link(recorded: Series, link: str) -> dict[str, float]:
+    """What was counted in the window of one direction; not a number where it neither loses nor impairs frames."""
+    sums = dict(_sums(recorded)).get(link, {})
+    return {name: sums[name].over(*recorded.experiment.window_s) if name in sums else math.nan for name in COUNTS}
 
 
 def _sums(recorded: Series) -> Iterator[tuple[str, dict[str, Steps]]]:

@@ -18,6 +18,7 @@ from fairlane.fabrics.progress import Silent
 from fairlane.results import impairments, metrics, report, series
 from fairlane.results.fidelity import IN_VIRTUAL_TIME
 from fairlane.results.series import Series
+from fairlane.studies import measures
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 EXAMPLE = probes.ROOT / "docs" / "examples" / "impaired-links.toml"
@@ -185,3 +186,10 @@ def test_packets_of_9000_bytes(tmp_path: Path, kind: str, payload: int) -> None:
     each = record.goodput.over(*window) / (flow["sent_packets"] - flow["lost_packets"])
     assert each == pytest.approx(payload, rel=0.02)
     assert json.dumps(summary)
+
+
+def test_a_studys_measures_have_the_counts(tmp_path: Path) -> None:
+    recorded, summary = of(tmp_path, "rap", "duplicate = 0.05", duration=5.0)
+    found = measures.measure(recorded, {"copies": "= bottleneck.duplicated_packets / bottleneck.offered_packets"}, {})
+    one = counts(summary)["s1->s2"]
+    assert found["copies"] == pytest.approx(one["duplicated_packets"] / one["offered_packets"], abs=0.002) and found["copies"] > 0.02

@@ -1,5 +1,5 @@
 """One file with burst loss, reordering, copies, corruption and an asymmetric path, and one with packets of 9000 bytes, in virtual time and on Mininet: means
-agree. About two minutes."""
+agree. About three minutes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE = ROOT / "docs" / "examples" / "impaired-links.toml"
 # Not 9559: a run of someone else may be under way.
 GRPC_PORT = 29759
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.root, pytest.mark.timeout(400)]
 for _reason, _holds in (
     ("needs root", probes.is_root()),
     ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
@@ -82,9 +82,9 @@ packet_bytes = 9000
 
 
 def summaries(tmp_path: Path, file: Path, seeds: tuple[int, ...] = (1,)) -> dict[str, dict[str, Any]]:
-    """Of the runs in virtual time, by seed, and of the one on Mininet. Skips where the machine did not keep up."""
-    runs = {f"virtual-{seed}": ["--seed", str(seed)] for seed in seeds}
-    runs["mininet"] = ["--fabric", "mininet", "--target", "embedded", "--grpc-port", str(GRPC_PORT)]
+    """Of the runs on both fabrics ("virtual-1", "mininet-1"). Skips where the machine did not keep up."""
+    mininet = ["--fabric", "mininet", "--target", "embedded", "--grpc-port", str(GRPC_PORT)]
+    runs = {f"{fabric}-{seed}": [*more, "--seed", str(seed)] for seed in seeds for fabric, more in (("virtual", []), ("mininet", mininet))}
     try:
         for name, more in runs.items():
             command = [sys.executable, "-m", "fairlane", "run", str(file), "--out", str(tmp_path / name), *more]
@@ -92,7 +92,8 @@ def summaries(tmp_path: Path, file: Path, seeds: tuple[int, ...] = (1,)) -> dict
             assert done.returncode in (0, 5), done.stdout + done.stderr
     finally:
         leftovers.clean()
-    summary_of(tmp_path / "mininet")
+    for name in runs:
+        summary_of(tmp_path / name)
     return {name: json.loads((tmp_path / name / "summary.json").read_text()) for name in runs}
 
 
@@ -125,8 +126,8 @@ def test_rates_and_checksums_are_the_same_on_both_fabrics(tmp_path: Path) -> Non
 
 
 def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Virtual time: the mean of four seeds."""
-    found = summaries(tmp_path, FILE, (1, 2, 3, 4))
+    """The means of two seeds, of which each loses the same on both fabrics as long as the same frames come."""
+    found = summaries(tmp_path, FILE, (1, 2))
     table = pd.DataFrame(
         {
             name: {
@@ -139,13 +140,14 @@ def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFix
             for name, summary in found.items()
         }
     )
-    table["virtual"] = table.filter(like="virtual").mean(axis=1)
+    for fabric in ("virtual", "mininet"):
+        table[fabric] = table.filter(like=f"{fabric}-").mean(axis=1)
     table["ratio"] = table.mininet / table.virtual
     with capsys.disabled():
-        print(f"\n{table[['virtual', 'mininet', 'ratio']].to_string(float_format='%.4g')}")
+        print(f"\n{table.to_string(float_format='%.4g')}")
     assert table.ratio["goodput of all flows, bit/s"] == pytest.approx(1, abs=0.05), table.to_string()
     assert table.ratio["utilisation"] == pytest.approx(1, abs=0.05), table.to_string()
-    trips = [trip["measured_s"] for trip in found["mininet"]["round_trips"]]
+    trips = [trip["measured_s"] for trip in found["mininet-1"]["round_trips"]]
     assert trips == pytest.approx([0.059] * len(trips), rel=0.1)
 
 
@@ -158,4 +160,4 @@ def test_packets_of_9000_bytes(tmp_path: Path) -> None:
         assert total == pytest.approx(20e6 * 8972 / 9014, rel=0.06), (name, flows)
         als = flows["als"]
         assert als["goodput_bps"] * 9 / (als["sent_packets"] - als["lost_packets"]) == pytest.approx(8 * 8972, rel=0.03), (name, als)
-    assert rates["mininet"]["als"]["goodput_bps"] == pytest.approx(rates["virtual-1"]["als"]["goodput_bps"], rel=0.05)
+    assert rates["mininet-1"]["als"]["goodput_bps"] == pytest.approx(rates["virtual-1"]["als"]["goodput_bps"], rel=0.05)

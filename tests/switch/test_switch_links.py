@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import csv
 import json
-import re
 import signal
 import statistics
 import time
@@ -104,7 +104,8 @@ def test_frames_are_copied_overtaken_corrupted_and_lost_in_bursts(net, program, 
     """What a port sends, and its counts at the end."""
     file = tmp_path / "links.json"
     write(file, {**OUT, "duplicate": 1.0})
-    with switch(net, program, "--links", file, "--", "--grpc-server-addr", "127.0.0.1:9624") as process, Flow(net) as flow:
+    stats = ("--stats", tmp_path / "stats.csv")
+    with switch(net, program, "--links", file, *stats, "--", "--grpc-server-addr", "127.0.0.1:9624") as process, Flow(net) as flow:
 
         def now(**impairments: object) -> None:
             write(file, {**OUT, **impairments})
@@ -130,8 +131,11 @@ def test_frames_are_copied_overtaken_corrupted_and_lost_in_bursts(net, program, 
         assert 30 < overtaken < 100, overtaken
         now()
         assert len(burst(flow, 50)) == 50
-    (line,) = (line for line in process.stdout.read().splitlines() if line.startswith("link s1->h2: "))
-    assert re.search(r" lost on the way, 0 found the sender's queue full, \d+ reordered, [1-9]\d+ copies, [1-9]\d+ corrupted$", line), line
+    with (tmp_path / "stats.links.csv").open() as rows:
+        last = list(csv.DictReader(rows))[-1]
+    counts = {name: int(value) for name, value in last.items() if name.endswith("_packets")}
+    assert last["link"] == "s1->h2" and counts["reordered_packets"] == overtaken
+    assert all(50 <= counts[f"{what}_packets"] < 60 for what in ("lost", "duplicated", "corrupted")), counts
 
 
 def test_a_file_that_is_refused_leaves_the_links_alone(net, program, tmp_path: Path) -> None:
