@@ -19,7 +19,7 @@ import numpy as np
 from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.results import completions, metrics, queries
+from fairlane.results import completions, impairments, metrics, queries
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, Steps
 from fairlane.results.shares import ShareTable, group_of
@@ -216,12 +216,13 @@ def _link(series: Series) -> dict[str, float]:
         "drops": drops,
         "held_packets": held.over(start, end),
         "rate_bps": capacity_bits / (end - start),
+        **impairments.of_link(series, link.name),
     }
 
 
-OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "held_packets", "rate_bps")
+OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "held_packets", "rate_bps", *impairments.COUNTS)
 """Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s. held_packets: drops of
-flow protection, which `drops` counts, too."""
+flow protection, which `drops` counts, too. The last are those of `fairlane.results.impairments`."""
 _QUEUE_BIN_S = 0.2
 
 
