@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, is_tcp
+from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, is_tcp
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.topologies import addressing
 
@@ -66,7 +66,7 @@ def load_of(experiment: Experiment) -> Load:
 
 def _own_rate_bps(flow: Flow) -> float:
     settings = flow.settings
-    if isinstance(settings, OnOffSettings):
+    if isinstance(settings, OnOffSettings | RenewalSettings):
         return settings.rate_bps
     if isinstance(settings, AlgorithmSettings):
         return min(settings.maximum_rate_bps, getattr(settings.parameters, "rate_bps", float("inf")))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairlane import python_child
-from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
@@ -161,12 +162,16 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int)
     return "fairlane.hosts.agent", arguments
 
 
-def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Source:
+def source(settings: AlgorithmSettings | OnOffSettings | RenewalSettings | Mpeg4Settings) -> Source:
     """What produces the data of a flow that is not TCP's."""
     if isinstance(settings, AlgorithmSettings):
         return settings.source
     if isinstance(settings, OnOffSettings):
         return Source("on-off", rate_bps=settings.rate_bps, on_s=settings.on_s, off_s=settings.off_s, shape=settings.shape)
+    if isinstance(settings, RenewalSettings):
+        own = dataclasses.asdict(settings)
+        del own["packet_bytes"]
+        return Source("renewal", **own)
     return Source("mpeg4", rate_scale=settings.rate_scale)
 
 
