@@ -4,6 +4,7 @@ s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch 
 s1.queues.csv      the same for each queue, if ports have several
 s1.gaps.csv        histogram of the gaps between a port's frames; see docs/results.md
 controller.csv     one line per switch port and observation interval
+delays.jsonl       histograms of the delays of single packets
 FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Columns of a switch's CSV that do not grow with time.
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
+DELAYS = "delays.jsonl"
 _PIECE_ROWS = 50_000
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
@@ -161,6 +163,11 @@ def _going_on(sums: np.ndarray) -> np.ndarray:
 def flow_records(folder: Path, flow: str, role: str) -> Iterator[dict[str, Any]]:
     """Records of one end of a flow, in order; a last line that was cut off is left out."""
     return json_lines(folder / f"{flow}.{role}.jsonl")
+
+
+def delays(folder: Path) -> Iterator[dict[str, Any]]:
+    """Of each queue, and of each flow's ends. Empty where nobody measured single packets, as on Mininet."""
+    return json_lines(folder / DELAYS)
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:

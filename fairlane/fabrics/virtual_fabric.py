@@ -22,7 +22,7 @@ from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
-from fairlane.fabrics import control_plane, descriptors, flows, targets
+from fairlane.fabrics import control_plane, descriptors, flows, raw, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers
@@ -77,7 +77,7 @@ class Needed:
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
-    change it. needed: records to write, None for all; the run is the same."""
+    change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -85,6 +85,7 @@ class Options:
     trace: Path | None = None
     live: Driving | None = None
     needed: Needed | None = None
+    delays: bool = True
 
 
 @dataclass
@@ -104,7 +105,7 @@ class ActiveRun:
 
     def __post_init__(self) -> None:
         self.begin_ns = round(self.timing.begin_s * NS)
-        self.flows_end_ns = round(self.timing.end_s * NS)
+        self._flows_end_ns = round(self.timing.end_s * NS)
         self.end_ns = round((self.timing.end_s + _AFTER_S) * NS)
 
     def snapshot(self) -> Snapshot:
@@ -147,6 +148,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
+    if options.delays:
+        network.measure_delays(*(round((timing.begin_s + at) * NS) for at in experiment.window_s))
     _record_packets(network, options)
 
     started = time.monotonic()
@@ -158,6 +161,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             advance(active, progress)
         else:
             changes = options.live.drive(active, progress)
+        if options.delays:
+            records.write_delays()
     finally:
         records.close()
         controller.close()
@@ -418,6 +423,7 @@ class Records:
         needed: Needed | None = None,
     ) -> None:
         self._network = network
+        self._timing = timing
         self._headers = headers
         self._needed = needed
         self.folder = folder
@@ -460,6 +466,18 @@ class Records:
                 write = self._writers[flow.name, role].write
                 for time_ns, kind, fields in log:
                     write(time_ns, kind, fields)
+
+    def write_delays(self) -> None:
+        """Of single packets, as far as the network has measured them."""
+        with _opened(self.folder / raw.DELAYS) as file:
+            for of, number, part, queue, text in self._network.delays():
+                if of == "wait":
+                    place = f'"switch":"{self._switches[number]}","port":{part},"queue":{queue}'
+                else:
+                    flow = self._flows[number]
+                    hosts = [host for n, host in enumerate(flow.all_receivers) if flows.takes_part(flow, n, self._timing)]
+                    place = f'"flow":"{flow.name}"' + (f',"receiver":"{hosts[part]}"' if of == "one_way" else "")
+                file.write(f'{{"of":"{of}",{place},{text}}}\n')
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""

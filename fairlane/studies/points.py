@@ -187,6 +187,11 @@ def needed(experiment: Experiment, measured: Mapping[str, str], curves: Sequence
     return virtual_fabric.Needed(frozenset([experiment.bottleneck]), kinds)
 
 
+def _measures_packets(measured: Mapping[str, str]) -> bool:
+    names = {name.rpartition(".")[2] for text in measured.values() for name in expressions.names_in(text)}
+    return bool(names & measures.OF_PACKETS)
+
+
 def run(job: Job) -> Done:
     """Run a job. RunFailed, or what an algorithm raised, when it could not be carried out."""
     if job.program != store.program_digest():
@@ -203,7 +208,7 @@ def run(job: Job) -> Done:
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
         wanted = needed(experiment, dict(job.measures), job.curves)
-        options = virtual_fabric.Options(_compiler(), needed=wanted)
+        options = virtual_fabric.Options(_compiler(), needed=wanted, delays=_measures_packets(dict(job.measures)))
         try:
             outcome = virtual_fabric.run(_with_programs(experiment, job.files), options, folder, Silent())
         except RunFailed as error:  # the place of a control plane here says nothing

@@ -23,7 +23,7 @@ use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::RawSpec;
 use fairlane_memory as _;
-use fairlane_virtual::record::{PortSample, QueueSample};
+use fairlane_virtual::record::{Measured, PortSample, QueueSample};
 use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -264,6 +264,26 @@ impl Network {
     /// Logs each packet at each queue. Raises OSError.
     fn trace(&mut self, path: PathBuf) -> PyResult<()> {
         self.inner.trace(&path).map_err(ended)
+    }
+
+    /// Measures from now on how long packets wait in the switches' queues, their one-way delays, and round trips, as far as they leave the queue, arrive,
+    /// or are acknowledged from one instant to another. What was measured before is forgotten.
+    fn measure_delays(&mut self, from_ns: u64, to_ns: u64) {
+        self.inner.measure_delays(from_ns, to_ns);
+    }
+
+    /// What `measure_delays` asked for: `("wait", switch's number, port, queue, text)`, `("round_trip", flow's number, 0, 0, text)` and `("one_way",
+    /// flow's number, receiver's number, 0, text)`. text: members of a JSON object, see `records.rs`.
+    fn delays(&mut self) -> Vec<(&'static str, usize, u32, usize, String)> {
+        let found = self.inner.delays().into_iter().map(|(of, delays)| {
+            let text = records::delays(&delays);
+            match of {
+                Measured::Wait { switch, port, priority } => ("wait", switch, port, priority, text),
+                Measured::RoundTrip { flow } => ("round_trip", flow, 0, 0, text),
+                Measured::OneWay { flow, receiver } => ("one_way", flow, receiver as u32, 0, text),
+            }
+        });
+        found.collect()
     }
 
     /// Runs all that happens up to and at an instant. Raises what a callback raised; ValueError for a network that cannot be run.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
 
-use fairlane_device::DropCause;
+use fairlane_device::{Delays, DropCause};
 use fairlane_endpoint::algorithm::{LossCause, NoteValue};
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_virtual::record::PortSample;
@@ -255,6 +255,14 @@ fn flow_record<'py>(py: Python<'py>, record: &FlowRecord) -> PyResult<(Bound<'py
 /// Of a marked instant.
 fn set_since(fields: &Bound<'_, PyDict>, since: Option<Nanos>) -> PyResult<()> {
     since.map_or(Ok(()), |since| fields.set_item(intern!(fields.py(), "since_ns"), since))
+}
+
+/// `"packets":2,"sum_ns":9,"min_ns":4,"max_ns":5,"bins":[[4,1],[5,1]]`: of each bin its begin and its packets.
+pub(crate) fn delays(delays: &Delays) -> String {
+    let (least, largest) = delays.range();
+    let bins: Vec<String> = delays.bins().map(|(begin, count)| format!("[{begin},{count}]")).collect();
+    let (packets, sum) = (delays.packets(), delays.sum());
+    format!("\"packets\":{packets},\"sum_ns\":{sum},\"min_ns\":{least},\"max_ns\":{largest},\"bins\":[{}]", bins.join(","))
 }
 
 /// The names of drop causes, in the order of the columns.

@@ -6,7 +6,7 @@ use std::path::Path;
 use fairlane_channel::{Channel, ChannelConfig, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_endpoint::sources::{seed_of, Rng};
-use fairlane_endpoint::{check_session, Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
 
 use crate::capture::Capture;
@@ -195,7 +195,8 @@ impl Network {
                 let refused = |error: fairlane_tcp::ConfigError| fail(error.to_string());
                 let processing = Rng::stream(seed, &format!("flow {} processing", spec.name));
                 let sender = TcpSender::new(life(to, spec.start, spec.stop), &tcp, iss, processing).map_err(refused)?;
-                let receiver = TcpReceiver::new(life(from, linger.0, linger.1), &tcp, receiver_iss, iss).map_err(refused)?;
+                let receiver =
+                    TcpReceiver::new(life(from, linger.0, linger.1), &tcp, receiver_iss, iss, sender.flight()).map_err(refused)?;
                 (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
             }
             FlowKind::Rtp(rtp) => {
@@ -295,8 +296,11 @@ impl Network {
         }
     }
 
-    pub(crate) fn add_end(&mut self, end: End, host: usize, port: u16, lazy: bool) -> usize {
+    pub(crate) fn add_end(&mut self, mut end: End, host: usize, port: u16, lazy: bool) -> usize {
         let slot = self.slot(Actor::End(self.ends.len()));
+        if let Some((from, to)) = self.measured {
+            *end.delays() = Delays::within(from, to);
+        }
         if self.started {
             // A receiver waits from before its flow's start, which may be now.
             self.queue.set(slot, end.next().map(|time| time.max(self.now)));

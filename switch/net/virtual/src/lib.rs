@@ -18,6 +18,7 @@
 //! | `description.rs`, `build.rs` | what a network is described by; building it |
 //! | `network.rs`, `control.rs` | event loop, control plane |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
+//! | `flight.rs` | TCP's one-way delays |
 //! | `layered.rs` | flows in layers to groups |
 //! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
 //! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
@@ -29,6 +30,7 @@ mod capture;
 mod control;
 mod description;
 mod events;
+mod flight;
 mod flow;
 mod igmp;
 mod io;

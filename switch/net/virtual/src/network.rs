@@ -7,8 +7,8 @@ use std::sync::Arc;
 use fairlane_channel::{Channel, ChannelStats, Jitter, LossModel, Trace};
 use fairlane_device::{Device, Output, QueueStep};
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_endpoint::is_multicast;
 use fairlane_endpoint::record::FlowLog;
+use fairlane_endpoint::{is_multicast, Delays};
 use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
@@ -22,7 +22,7 @@ use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
-use crate::record::{PortSample, QueueSample, WorkCounts};
+use crate::record::{Measured, PortSample, QueueSample, WorkCounts};
 use crate::trace::TraceWriter;
 use crate::{Nanos, PortId};
 
@@ -182,6 +182,8 @@ pub struct Network {
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) samples: Vec<PortSample>,
     pub(crate) queue_samples: Vec<QueueSample>,
+    /// The window in which delays of packets are measured.
+    pub(crate) measured: Option<(Nanos, Nanos)>,
     /// Where the present run ends.
     until: Nanos,
     pub(crate) work: WorkCounts,
@@ -235,6 +237,7 @@ impl Network {
             trace: None,
             samples: Vec::new(),
             queue_samples: Vec::new(),
+            measured: None,
             until: 0,
             work: WorkCounts::default(),
             pool: FramePool::default(),
@@ -750,6 +753,33 @@ impl Network {
         let FlowEnds { sender, receivers, .. } = self.flows.get(flow)?.clone();
         let mut take = |end: usize| (self.hosts[self.ends[end].host].name.clone(), self.ends[end].end.take_log());
         Some((take(sender).1, receivers.into_iter().map(take).collect()))
+    }
+
+    /// Measures from now on how long packets wait in the queues of switches, their one-way delays, and round trips, as far as they leave the queue, arrive, or
+    /// are acknowledged in a window. What was measured before is forgotten.
+    pub fn measure_delays(&mut self, from: Nanos, to: Nanos) {
+        self.measured = Some((from, to));
+        self.switches.iter_mut().for_each(|node| node.device.measure_waits(from, to));
+        self.ends.iter_mut().for_each(|node| *node.end.delays() = Delays::within(from, to));
+    }
+
+    /// What [`Network::measure_delays`] asked for, where there is any.
+    pub fn delays(&mut self) -> Vec<(Measured, Delays)> {
+        let mut found = Vec::new();
+        for (switch, node) in self.switches.iter().enumerate() {
+            for port in node.device.ports().filter(|&port| node.channels.get(port as usize).copied().flatten().is_some()) {
+                let queues = node.device.waits(port).enumerate();
+                found.extend(queues.map(|(priority, waits)| (Measured::Wait { switch, port, priority }, waits.clone())));
+            }
+        }
+        for (flow, FlowEnds { sender, receivers, .. }) in self.flows.iter().enumerate() {
+            found.push((Measured::RoundTrip { flow }, self.ends[*sender].end.delays().clone()));
+            for (receiver, &end) in receivers.iter().enumerate() {
+                found.push((Measured::OneWay { flow, receiver }, self.ends[end].end.delays().clone()));
+            }
+        }
+        found.retain(|(_, delays)| delays.packets() > 0);
+        found
     }
 
     /// Takes the records of all ports that have several queues, queue by queue.

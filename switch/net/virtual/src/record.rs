@@ -22,6 +22,14 @@ pub struct QueueSample {
     pub queue: QueueStats,
 }
 
+/// What delays of packets are of: a queue of a switch's port, a flow, or the `receiver`-th receiver of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    Wait { switch: usize, port: u32, priority: usize },
+    RoundTrip { flow: usize },
+    OneWay { flow: usize, receiver: usize },
+}
+
 /// Counts of the simulation itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WorkCounts {

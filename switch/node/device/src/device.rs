@@ -7,7 +7,7 @@ use fairlane_pipeline::{
     TableEntry, TableId,
 };
 use fairlane_tm::{
-    Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,
+    Capacity, ConfigError, Delays, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,
 };
 
 use crate::counters::PortCounters;
@@ -444,6 +444,16 @@ impl Device {
         let priorities = self.tm.config(port).map_or(0, |config| config.priorities);
         let found = (0..priorities).filter_map(move |priority| Some((priority, self.tm.take_queue_stats(port, priority)?)));
         found.filter(|(_, stats)| stats.arrived_packets > 0)
+    }
+
+    /// How long packets wait in each queue will count, as far as they leave it in a window; see [`TrafficManager::measure`].
+    pub fn measure_waits(&mut self, from: Nanos, to: Nanos) {
+        self.tm.measure(from, to);
+    }
+
+    /// How long packets waited in each queue of a port, by its priority.
+    pub fn waits(&self, port: PortId) -> impl Iterator<Item = &Delays> {
+        self.tm.delays(port)
     }
 
     /// Packets dropped by the whole device, those at ports that do not exist too.
