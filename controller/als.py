@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from fairlane.controller.config import Config
+from fairlane.controller.config import Config, Route
 from fairlane.controller.core import DIGEST, SwitchControl, record_kind
 from fairlane.controller.multicast import TABLE, TABLE_FROM, Membership, MulticastControl
 from fairlane.controller.plane.base import ControlPlane, DigestList, PacketIn
@@ -34,6 +34,20 @@ class _Served:
         self.epochs = switch.rewrites(control.epoch_entries(), default=True)
         self.cells = switch.cells(control.cells())
         self._rates: tuple[tuple[int, ...], Rewrites] | None = None
+
+    def fill(self, fresh: bool) -> Call[None]:
+        """All that it is to have."""
+        batch = self.switch.batch()
+        self.control.routes.fill(batch)
+        for entry in self.control.entries(fresh):
+            batch.table(entry.table).insert(entry.keys, entry.action or "", entry.values)
+        return batch.send()
+
+    def change_routes(self, routes: Iterable[Route]) -> None:
+        batch = self.switch.batch()
+        self.control.routes.change(batch if self.filled else None, routes)
+        if len(batch):
+            batch.send()
 
     def insert(self, entries: Iterable[Entry]) -> Call[None]:
         return self._each(entries, lambda table, entry: table.insert(entry.keys, str(entry.action), entry.values))
@@ -105,7 +119,7 @@ class AlsPlane(ControlPlane):
         for port in served.control.switch.ports:
             if switch.ports[port.number].rate_bps != port.rate_bps:  # it has changed while there was no switch
                 served.control.change_rate(port.number, switch.ports[port.number].rate_bps)
-        return served.insert(served.control.entries(fresh))
+        return served.fill(fresh)
 
     def on_lost(self, switch: Switch) -> Awaitable[None] | None:
         served = self._served[switch.name]
@@ -175,6 +189,11 @@ class AlsPlane(ControlPlane):
         changed = served.control.change_als(als)
         if served.filled:  # else it gets them with its first entries
             (served.insert if als else served.delete)(changed)
+        return None
+
+    def on_routes_change(self, switch: Switch, routes: Sequence[Route]) -> Awaitable[None] | None:
+        """These routes replace those of their prefixes: links have failed, or work again."""
+        self._served[switch.name].change_routes(routes)
         return None
 
     def ask_names(self) -> None:

@@ -1,9 +1,10 @@
-"""Scheduled changes at a switch: the rate of a port's link, and whether its ports write fair rates.
+"""Scheduled changes at a switch: the rate of a port's link, whether its ports write fair rates, and its routes.
 
 A file of them for the controller on the wall clock (`--changes`), as JSON:
 
     [{"at_ns": 1700000020000000000, "switch": "s1", "port": 1, "rate_bps": 5000000},
-     {"at_ns": 1700000030000000000, "switch": "s1", "als": false}]
+     {"at_ns": 1700000030000000000, "switch": "s1", "als": false},
+     {"at_ns": 1700000040000000000, "switch": "s1", "routes": [{"prefix": "10.0.2.0/24", "port": 3, "src_mac": "...", "dst_mac": "..."}]}]
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from fairlane.controller.config import ConfigError
+from fairlane.controller.config import ConfigError, Route, read_route
+from fairlane.inputs import schema
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,20 @@ class AlsChange:
     als: bool
 
 
-Change = RateChange | AlsChange
+@dataclass(frozen=True)
+class RoutesChange:
+    """Routes of a switch that replace those of their prefixes from at_ns on."""
+
+    at_ns: int
+    switch: str
+    routes: tuple[Route, ...]
+
+
+Change = RateChange | AlsChange | RoutesChange
 
 
 def to_json(changes: Sequence[Change]) -> str:
-    return json.dumps([dataclasses.asdict(change) for change in changes], indent=1)
+    return json.dumps([schema.plain(change) for change in changes], indent=1)
 
 
 def read(path: Path, ports: Mapping[str, Collection[int]]) -> list[Change]:
@@ -60,7 +72,9 @@ def read(path: Path, ports: Mapping[str, Collection[int]]) -> list[Change]:
 def _change(entry: object, where: str, ports: Mapping[str, Collection[int]]) -> Change:
     if not isinstance(entry, dict):
         raise ConfigError(f"{where}: expected an object")
-    kind: type[Change] = AlsChange if "als" in entry else RateChange
+    if "routes" in entry:
+        return _routes_change(entry, where, ports)
+    kind: type[AlsChange | RateChange] = AlsChange if "als" in entry else RateChange
     fields = {f.name: f for f in dataclasses.fields(kind)}
     if set(entry) != set(fields):
         raise ConfigError(f"{where}: expected the keys {', '.join(fields)}, got {', '.join(entry)}")
@@ -77,3 +91,16 @@ def _change(entry: object, where: str, ports: Mapping[str, Collection[int]]) -> 
         if change.rate_bps <= 0:
             raise ConfigError(f"{where}.rate_bps: must be positive, got {change.rate_bps}")
     return change
+
+
+def _routes_change(entry: dict[str, Any], where: str, ports: Mapping[str, Collection[int]]) -> RoutesChange:
+    if set(entry) != {"at_ns", "switch", "routes"}:
+        raise ConfigError(f"{where}: expected the keys at_ns, switch, routes, got {', '.join(entry)}")
+    if type(entry["at_ns"]) is not int:
+        raise ConfigError(f"{where}.at_ns: expected int, got {entry['at_ns']!r}")
+    if entry["switch"] not in ports:
+        raise ConfigError(f"{where}.switch: no switch {entry['switch']!r}")
+    if not isinstance(entry["routes"], list):
+        raise ConfigError(f"{where}.routes: expected a list")
+    routes = tuple(read_route(one, f"{where}.routes[{i}]", ports[entry["switch"]]) for i, one in enumerate(entry["routes"]))
+    return RoutesChange(entry["at_ns"], entry["switch"], routes)

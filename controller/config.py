@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -35,13 +36,28 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Hop:
+    """A port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01")."""
+
+    port: int
+    src_mac: str
+    dst_mac: str
+
+
+@dataclass(frozen=True)
 class Route:
-    """IPv4 prefix -> port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01")."""
+    """IPv4 prefix -> port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01"). others: further ports of equal cost, over which flows are spread."""
 
     prefix: str
     port: int
     src_mac: str
     dst_mac: str
+    others: tuple[Hop, ...] = dataclasses.field(default=(), metadata={schema.OPTIONAL: True})
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """All of them, by port."""
+        return tuple(sorted((Hop(self.port, self.src_mac, self.dst_mac), *self.others), key=lambda hop: hop.port))
 
 
 @dataclass(frozen=True)
@@ -103,6 +119,8 @@ class Switch:
     routes: tuple[Route, ...] = ()
     sources: tuple[Source, ...] = ()
     """For schemes with `of_source`, such as the guard of sources."""
+    seed: int = dataclasses.field(default=0, metadata={schema.OPTIONAL: True})
+    """Of its choice among ports of equal cost, 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -183,18 +201,32 @@ def parse(raw: Any) -> Config:
             except ValueError as error:
                 raise ConfigError(f"{where}.sources[{j}].address: {error}") from error
         for j, route in enumerate(switch.routes):
-            if route.port not in known:
-                raise ConfigError(f"{where}.routes[{j}].port: switch {switch.name} has no port {route.port}")
-            try:
-                IPv4Network(route.prefix)
-            except ValueError as error:
-                raise ConfigError(f"{where}.routes[{j}].prefix: {error}") from error
-            for key in ("src_mac", "dst_mac"):
-                try:
-                    mac(getattr(route, key))
-                except ValueError as error:
-                    raise ConfigError(f"{where}.routes[{j}].{key}: {error}") from error
+            _check_route(route, f"{where}.routes[{j}]", known, switch.name)
     return config
+
+
+def read_route(raw: Any, where: str, ports: Collection[int]) -> Route:
+    """ConfigError names the key at fault. ports: of the switch."""
+    route: Route = _build(Route, raw, where)
+    _check_route(route, where, ports, "")
+    return route
+
+
+def _check_route(route: Route, where: str, ports: Collection[int], switch: str) -> None:
+    try:
+        IPv4Network(route.prefix)
+    except ValueError as error:
+        raise ConfigError(f"{where}.prefix: {error}") from error
+    hops: tuple[Route | Hop, ...] = (route, *route.others)
+    for n, hop in enumerate(hops):
+        place = f"{where}.others[{n - 1}]" if n else where
+        if hop.port not in ports:
+            raise ConfigError(f"{place}.port: {f'switch {switch}' if switch else 'the switch'} has no port {hop.port}")
+        for key in ("src_mac", "dst_mac"):
+            try:
+                mac(getattr(hop, key))
+            except ValueError as error:
+                raise ConfigError(f"{place}.{key}: {error}") from error
 
 
 def _check_peer(config: Config, switch: Switch, port: Port, where: str) -> None:
@@ -226,6 +258,7 @@ _NESTED = {
     "switches": (Switch, True),
     "ports": (Port, True),
     "routes": (Route, True),
+    "others": (Hop, True),
     "sources": (Source, True),
     "igmp": (Igmp, False),
     "tls": (Tls, False),

@@ -11,15 +11,16 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairlane.controller.config import Config, Port, Switch, mac
+from fairlane.controller.config import Config, Port, Switch
 from fairlane.controller.connections import Connection, ConnectionCounter
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.plane.names import Entry, Names
 from fairlane.controller.records import PortRecord, counted_columns, kind, loops
+from fairlane.controller.routes import RouteTable
 from fairlane.controller.sketch import SketchCounter
 from fairlane.controller.utilisation import utilisation_ppm
 from fairlane.inputs import own_python
@@ -114,6 +115,7 @@ class SwitchControl:
 
     def __init__(self, switch: Switch, names: Names, config: Config, group_ports: Mapping[int, Iterable[int]] | None = None) -> None:
         self.switch = switch
+        self.routes = RouteTable(switch)
         self._names = names
         self._config = config
         self._counter = ConnectionCounter()
@@ -150,14 +152,7 @@ class SwitchControl:
         return found
 
     def _static_entries(self) -> Iterable[Entry]:
-        for route in self.switch.routes:
-            network = IPv4Network(route.prefix)
-            yield Entry(
-                "AlsIngress.forward.ipv4_lpm",
-                {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)},
-                "AlsIngress.forward.send",
-                {"port": route.port, "src_address": mac(route.src_mac), "dst_address": mac(route.dst_mac)},
-            )
+        yield from self.routes.entries()
         asked = {settings.scheme.name for port in self.switch.ports for settings in port.schemes}
         for source in self.switch.sources:
             for name, scheme in registry.SCHEMES.items():

@@ -33,8 +33,9 @@ def asked(config: Config, p4info: P4Info, als_later: Collection[str] = (), joins
 
     def tried(switch: Switch) -> Switch:
         ports = tuple(dataclasses.replace(port, als=port.als or switch.name in als_later) for port in switch.ports)
-        # All routes ask for the same names.
-        return dataclasses.replace(switch, ports=ports, routes=switch.routes[:1], sources=switch.sources[:1])
+        # All routes of a kind ask for the same names.
+        kinds = {bool(route.others): route for route in reversed(switch.routes)}
+        return dataclasses.replace(switch, ports=ports, routes=tuple(kinds.values()), sources=switch.sources[:1])
 
     trial, plane = _Trial(p4info.message), AlsPlane()
     plane.config = dataclasses.replace(config, switches=tuple(map(tried, config.switches)))
@@ -83,6 +84,14 @@ class _Trial(Names):
         if len(self.lacking) > before:
             return nothing
         return self._ask(lambda: entry(table, keys, action, values, priority, default), nothing)
+
+    def action(self, name: str, values: Mapping[str, Value]) -> p4runtime_pb2.Action:
+        action = super().action
+        return self._ask(lambda: action(name, values), p4runtime_pb2.Action())
+
+    def profile(self, name: str) -> p4info_pb2.ActionProfile:
+        profile = super().profile
+        return self._ask(lambda: profile(name), p4info_pb2.ActionProfile())
 
     def table(self, name: str) -> p4info_pb2.Table:
         table = super().table

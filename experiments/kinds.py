@@ -19,6 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fairlane.experiments import commands
+from fairlane.experiments.commands import CommandSettings
 from fairlane.hosts import algorithms, own_algorithms
 from fairlane.hosts.algorithms.base import Kind
 from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
@@ -83,7 +85,7 @@ class AlgorithmSettings:
     report_interval_s: float | None = None
 
 
-ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s", "ecn"})
+ON_KERNEL = frozenset({"packet_bytes", "paper_reno", "timestamps", "delayed_ack", "min_rto_s", "ecn", "file_bytes"})
 
 
 TCP_PROFILES: dict[str, dict[str, Any]] = {
@@ -278,7 +280,7 @@ class Mpeg4Settings:
         check_positive(self, "rate_scale")
 
 
-FlowSettings = AlgorithmSettings | TcpSettings | OnOffSettings | RenewalSettings | Mpeg4Settings
+FlowSettings = AlgorithmSettings | TcpSettings | OnOffSettings | RenewalSettings | Mpeg4Settings | CommandSettings
 
 TCP_KINDS = {
     "tcp-tahoe": "TCP with slow start, congestion avoidance, fast retransmit (Jacobson 1988)",
@@ -301,6 +303,7 @@ SOURCE_KINDS: dict[str, tuple[type, str]] = {
         "single datagrams after random gaps (Poisson arrivals by default), of one size or of exponential sizes; no feedback",
     ),
     "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, sent as produced; no feedback"),
+    commands.KIND: (CommandSettings, "real programs of any kind at both ends, on Mininet only"),
 }
 _FAMILY_TABLES = ("tcp",)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fairlane.arithmetic import total
-from fairlane.experiments import fabrics, kinds, sweep, workloads
+from fairlane.experiments import commands, fabrics, kinds, paths, sweep, workloads
 from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
@@ -225,24 +227,26 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
                 raise document.error((*where, "count"), f"more flows than the {len(hosts) // 2} pairs of hosts")
             found.append((i, n, ends))
     _check_groups(settings, document)
-    taken = ways([ends for _, _, ends in found], topology)
+    ports = Ports()
+    offsets = []
+    for i, _, (sender, *receivers) in found:
+        try:
+            offsets.append(ports.take(sender, receivers))
+        except ValueError as error:
+            raise document.error(("flows", i), str(error)) from error
+    taken = ways([(settings.flows[i].kind, ends, offset) for (i, _, ends), offset in zip(found, offsets)], topology, settings.seed)
     # Flows of a group on ways of the same rates share their settings.
     made: dict[tuple[int, kinds.Way], kinds.FlowSettings] = {}
-    ports = Ports()
     flows: list[Flow] = []
-    for (i, n, (sender, *receivers)), way in zip(found, taken):
+    for (i, n, (sender, *receivers)), way, port_offset in zip(found, taken, offsets):
         group = settings.flows[i]
         if (i, way) not in made:
-            made[i, way] = kinds.settings(document, group.kind, ("flows", i), way)
+            made[i, way] = _at_home(kinds.settings(document, group.kind, ("flows", i), way), document, ("flows", i))
         name = _flow_name(group, n)
         jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
         start_s = group.start_s + n * group.join_interval_s + jitter_s
         many = len(receivers) > 1 or bool(group.receiver_start_s)
         joins = (group.receiver_start_s or (start_s,) * len(receivers)) if many else ()
-        try:
-            port_offset = ports.take(sender, receivers)
-        except ValueError as error:
-            raise document.error(("flows", i), str(error)) from error
         flows.append(
             Flow(
                 name,
@@ -257,10 +261,82 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
                 port_offset,
             )
         )
+    flows = _with_order(flows, settings, document)
     for i, workload in enumerate(settings.workloads):
         flows += _of_workload(settings, workload, topology, document, ("workloads", i), ports)
     _check_distinct(flows, document)
+    _check_commands(flows, document)
     return tuple(flows)
+
+
+def _with_order(flows: list[Flow], settings: Settings, document: Document) -> list[Flow]:
+    """Flows that wait for others, each with those of a group before its own."""
+    if not any(group.after for group in settings.flows):
+        return flows
+    of_group: dict[str, list[Flow]] = {}
+    known: dict[str, Flow] = {}
+    made = []
+    at = 0
+    for i, group in enumerate(settings.flows):
+        own = flows[at : at + group.count]
+        at += group.count
+        if group.after:
+            where = ("flows", i, "after")
+            others = of_group.get(group.after) or ([known[group.after]] * group.count if group.after in known else [])
+            if not others:
+                raise document.error(where, f"no flow {group.after!r} before this one{schema.nearest(group.after, known)}")
+            if len(others) not in (1, group.count):
+                raise document.error(
+                    where, f"{group.after} has {len(others)} flows, and {group.name} {group.count}: give one of them, or as many"
+                )
+            others = others * group.count if len(others) == 1 else others
+            for flow, other in zip(own, others):
+                _check_after(flow, other, document, where)
+            own = [dataclasses.replace(flow, after=(other.name,), after_s=group.after_s) for flow, other in zip(own, others)]
+        of_group[group.name] = own
+        known |= {flow.name: flow for flow in own}
+        made += own
+    return made
+
+
+def _check_after(flow: Flow, other: Flow, document: Document, where: KeyPath) -> None:
+    if not isinstance(flow.settings, kinds.TcpSettings):
+        raise document.error(where, f"{flow.kind} cannot wait for another flow: only kinds of TCP can")
+    if not isinstance(other.settings, kinds.TcpSettings) or other.settings.file_bytes is None:
+        raise document.error(where, f"{other.name} has no end to wait for: give it a kind of TCP and file_bytes")
+    if flow.sender not in (other.sender, other.receiver):
+        raise document.error(
+            where,
+            f"{flow.sender} learns nothing of the end of {other.name}, from {other.sender} to {other.receiver}: a flow waits for one of its sender's",
+        )
+
+
+def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -> kinds.FlowSettings:
+    """Commands that know the folder of the file that describes them."""
+    if not isinstance(settings, commands.CommandSettings):
+        return settings
+    folder = Path(document.place((*where, "kind"))[0]).parent
+    here, there = Path.cwd(), folder.absolute()
+    name = os.path.relpath(there) if there.is_relative_to(here) else str(there)
+    return dataclasses.replace(
+        settings,
+        sender=tuple(commands.at_home(argument, name) for argument in settings.sender),
+        receiver=tuple(commands.at_home(argument, name) for argument in settings.receiver),
+    )
+
+
+def _check_commands(flows: list[Flow], document: Document) -> None:
+    """Packets of programs without ports belong to one of them."""
+    seen: dict[tuple[str, str], str] = {}
+    for flow in flows:
+        if flow.commands is not None and not flow.commands.has_ports:
+            other = seen.setdefault((flow.sender, flow.receiver), flow.name)
+            if other != flow.name:
+                raise document.error(
+                    ("flows",),
+                    f"{other} and {flow.name}: commands without {{port}} between the same hosts, whose packets nobody can tell apart: give one of "
+                    "them {port}, or other hosts",
+                )
 
 
 def _check_groups(settings: Settings, document: Document) -> None:
@@ -289,17 +365,22 @@ def _of_workload(
         raise document.error((*where, key) if key in document.at(where) else where, rest) from error
     sized: dict[int, kinds.TcpSettings] = {}
     for n, arrival in enumerate(arrivals):
+        name = f"{workload.name}-{arrival.query}.{arrival.part}" if arrival.query else f"{workload.name}-{n}"
         if arrival.file_bytes not in sized:
             sized[arrival.file_bytes] = dataclasses.replace(own, file_bytes=arrival.file_bytes)
         offset = ports.take(arrival.sender, [arrival.receiver])
         yield Flow(
-            f"{workload.name}-{n}",
+            name,
             workload.kind,
             arrival.sender,
             arrival.receiver,
             arrival.at_s,
             sized[arrival.file_bytes],
             port_offset=offset,
+            after=tuple(f"{workload.name}-{query}.{part}" for query, part in arrival.after),
+            after_s=arrival.after_s,
+            answers=arrival.answers,
+            query=f"{workload.name}-{arrival.query}" if arrival.query else "",
         )
 
 
@@ -308,13 +389,17 @@ def _arrivals_per_s(
 ) -> float:
     """load: bits of files and headers, as links count them, over the capacity. ValueError as of `workloads.ends`."""
     arrivals = workload.arrivals
+    if arrivals.trace is not None:
+        return math.nan
     senders, receivers = workloads.ends(workload, topology.hosts)
     if arrivals.load is None:
         assert arrivals.per_s is not None
         return arrivals.per_s
-    bits = 8 * workload.sizes.mean_bytes * (own.packet_bytes + ETHERNET_BYTES) / own.payload_bytes
+    assert workload.sizes is not None
+    bits = 8 * (workload.requests or 1) * workload.sizes.mean_bytes * (own.packet_bytes + ETHERNET_BYTES) / own.payload_bytes
     if arrivals.of == "hosts":
-        capacity_bps = total(topology.ports()[sender][0].link.rate_bps for sender in senders)
+        of = receivers if workload.asks else senders
+        capacity_bps = total(topology.ports()[sender][0].link.rate_bps for sender in of)
         return arrivals.load * capacity_bps / (bits * (workload.fan_in or 1))
     link = arrivals.of or settings.bottleneck
     found = _output_port(link, topology)
@@ -331,24 +416,18 @@ def _arrivals_per_s(
 def _flows_through(workload: Workload, senders: Sequence[str], receivers: Sequence[str], topology: Topology, port: Port) -> float:
     """Flows of one arrival that cross a port, on average."""
     edge = {host: topology.ports()[host][0].peer for host in topology.hosts}
-    crosses: dict[tuple[str, str], bool] = {}
     flows = 0.0
     for sender, others, count in workloads.chances(workload, senders, receivers):
         if port.node == sender:
             flows += count
         if port.node in edge:  # the link of a host
             continue
-        through = 0
+        through = 0.0
         if port.peer in edge:
             through = others.count(port.peer)
         else:
             for switch, hosts in Counter(edge[other] for other in others).items():
-                key = edge[sender], switch
-                if key not in crosses:
-                    other = next(other for other in others if edge[other] == switch)
-                    path = addressing.path(topology, sender, other)
-                    crosses[key] = any((p.node, p.number) == (port.node, port.number) for p in path)
-                through += hosts * crosses[key]
+                through += hosts * addressing.chance(topology, edge[sender], switch, port)
         flows += count * through / len(others)
     return flows
 
@@ -387,17 +466,21 @@ def _check_scheme(kind: str, document: Document, where: KeyPath) -> None:
         )
 
 
-def ways(ends: Sequence[tuple[str, ...]], topology: Topology) -> list[kinds.Way]:
-    """Of flows from the first host of each to all others."""
-    paths = [
-        {(p.node, p.number): p.link.rate_bps for receiver in receivers for p in addressing.path(topology, sender, receiver)}
-        for sender, *receivers in ends
+def ways(flows: Sequence[tuple[str, tuple[str, ...], int]], topology: Topology, seed: int) -> list[kinds.Way]:
+    """Of flows, each given by its kind, its hosts (from the first to all others) and `Flow.port_offset`. seed: of the run."""
+
+    def path(kind: str, sender: str, receiver: str, offset: int) -> tuple[Port, ...]:
+        return addressing.path(topology, sender, receiver, paths.five_tuple(topology, kind, sender, receiver, offset), seed)
+
+    taken = [
+        {(p.node, p.number): p.link.rate_bps for receiver in receivers for p in path(kind, sender, receiver, offset)}
+        for kind, (sender, *receivers), offset in flows
     ]
-    crossing = Counter(key for path in paths for key in path)
+    crossing = Counter(key for path in taken for key in path)
     made = []
-    for (sender, *_), path in zip(ends, paths):
-        slowest_bps, flows = min((rate_bps, -crossing[key]) for key, rate_bps in path.items())
-        made.append(kinds.Way(topology.ports()[sender][0].link.rate_bps, slowest_bps, -flows))
+    for (_, (sender, *_), _), links in zip(flows, taken):
+        slowest_bps, count = min((rate_bps, -crossing[key]) for key, rate_bps in links.items())
+        made.append(kinds.Way(topology.ports()[sender][0].link.rate_bps, slowest_bps, -count))
     return made
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
+from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import AlgorithmSettings, FlowSettings, TcpSettings
 from fairlane.experiments.workloads import Workload
 from fairlane.hosts.algorithms import scheme_of
@@ -104,6 +105,7 @@ class FlowGroup:
     have several receivers, [sender, receiver, receiver]; receiver_start_s: when each of them joins, in their order; left out: with
     the sender. receivers: of a layered kind, instead of hosts: the topology's first host sends to so many hosts that follow it, as
     from the root of a tree. parameters, packet_bytes: of this group; they override the table of its kind (`fairlane.experiments.kinds`).
+    after: a flow with a file, or a group of so many, that this flow waits for: it starts after_s after that one is complete, and not before start_s.
     """
 
     name: str
@@ -118,13 +120,17 @@ class FlowGroup:
     receiver_start_s: tuple[float, ...] = ()
     packet_bytes: int | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    after: str = ""
+    after_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name: use letters, digits, '_', '.' and '-', because records are files of that name; got {self.name!r}")
+        if self.after_s and not self.after:
+            raise ValueError("after_s: belongs to after, the flow to wait for")
         if self.count < 1:
             raise ValueError(f"count: at least 1, got {self.count}")
-        for name in ("start_s", "join_interval_s", "start_jitter_s"):
+        for name in ("start_s", "join_interval_s", "start_jitter_s", "after_s"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}: must not be negative, got {getattr(self, name):g} s")
         for start_s in self.receiver_start_s:
@@ -157,7 +163,9 @@ class FlowGroup:
 class Flow:
     """One flow: from `sender` to `receiver` from start_s to stop_s, or to the end of the run. A layered one has further receivers in
     `receivers`, the first included, and the time at which each joins in `receiver_start_s`. port_offset: even, from the first UDP and TCP port of flows:
-    flows between the same two hosts, in either direction, have different ones."""
+    flows between the same two hosts, in either direction, have different ones. after: flows that it waits for: it starts after_s seconds after the last of
+    them is complete, and not before start_s. answers: it goes over the connection of the flow that it waits for, in the other direction.
+    query: of a workload that asks, the query that the flow is a part of."""
 
     name: str
     kind: str
@@ -169,6 +177,10 @@ class Flow:
     receivers: tuple[str, ...] = ()
     receiver_start_s: tuple[float, ...] = ()
     port_offset: int = 0
+    after: tuple[str, ...] = ()
+    after_s: float = 0.0
+    answers: bool = False
+    query: str = ""
 
     @property
     def all_receivers(self) -> tuple[str, ...]:
@@ -187,6 +199,11 @@ class Flow:
         if not isinstance(self.settings, TcpSettings):
             raise TypeError(f"{self.kind} is not TCP")
         return self.settings
+
+    @property
+    def commands(self) -> CommandSettings | None:
+        """Of a flow whose ends are real programs."""
+        return self.settings if isinstance(self.settings, CommandSettings) else None
 
 
 @dataclass(frozen=True)

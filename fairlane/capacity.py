@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairlane.experiments import paths
 from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, is_tcp
 from fairlane.experiments.model import Experiment, Flow
-from fairlane.topologies import addressing
 
 _ACKS_PER_SEGMENT = 0.5
 
@@ -50,8 +50,7 @@ class Capacity:
 
 def load_of(experiment: Experiment) -> Load:
     """An estimate: every flow always sends, at its equal share of the slowest link on its path or the rate of its own source."""
-    topology = experiment.topology
-    pairs = [(f, addressing.path(topology, f.sender, r)) for f in experiment.flows for r in f.all_receivers]
+    pairs = [(f, paths.there(experiment, f, r)) for f in experiment.flows for r in f.all_receivers]
     crossing: dict[tuple[str, int], int] = {}
     for _, path in pairs:
         for port in path:

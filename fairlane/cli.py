@@ -96,6 +96,8 @@ def main() -> None:
             from fairlane import user_files
 
             user_files.check_environment()
+        if not sys.stderr.isatty():
+            app.rich_markup_mode = None  # a box of 80 columns breaks the path or key that the message names
         app()
     except ConfigError as error:
         _fail(str(error), BAD_INPUT)

@@ -21,7 +21,20 @@ from fairlane.fabrics import places, progress
 from fairlane.fabrics.base import Fabric, Ready
 from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import fidelity, made, metrics, plots, plots_layers, queues, report, result_folder, series, shares, unfinished
+from fairlane.results import (
+    fidelity,
+    made,
+    metrics,
+    plots,
+    plots_layers,
+    queries,
+    queues,
+    report,
+    result_folder,
+    series,
+    shares,
+    unfinished,
+)
 from fairlane.results.figures import Figures
 from fairlane.results.nameless import of_experiment
 from fairlane.terminal import shown
@@ -208,6 +221,8 @@ def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> d
                 pd.DataFrame().to_csv(file, index=False, lineterminator="\n")
     if any(link.queues for link in recorded.links.values()):
         queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g", lineterminator="\n")
+    if any(workload.asks for workload in recorded.experiment.settings.workloads):
+        queries.table(recorded).to_csv(folder / "queries.csv", index=False, float_format="%.6g", lineterminator="\n")
     return tables
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from fairlane.experiments import paths
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings
 from fairlane.experiments.model import Experiment
 from fairlane.inputs import toml_text
 from fairlane.inputs.schema import either
 from fairlane.schemes import registry
-from fairlane.topologies import addressing
 
 
 def warnings(experiment: Experiment) -> list[str]:
@@ -36,7 +36,7 @@ def _least_rates(experiment: Experiment) -> list[str]:
     A minimum rate that the experiment itself sets gives no warning: trabol-5 sweeps it up to half of the link."""
     node, number = experiment.bottleneck
     link = experiment.topology.ports()[node][number - 1]
-    crossing = [f for f in experiment.flows if link in addressing.path(experiment.topology, f.sender, f.receiver)]
+    crossing = [f for f in experiment.flows if link in paths.there(experiment, f)]
     fair_bps = link.link.rate_bps / max(1, len(crossing))
     too_high: dict[tuple[str, float], list[AlgorithmSettings]] = {}
     for flow in crossing:

@@ -17,7 +17,7 @@ HEADERS_BYTES = 40
 """IPv4, UDP, RTP; or IPv4 and TCP without options."""
 PLAIN_HEADERS_BYTES = 28
 """IPv4 and UDP, of a plain source's packets."""
-TCP_KINDS = ("tcp_sent", "tcp_data", "complete")
+TCP_KINDS = ("tcp_sent", "tcp_data", "complete", "delivered")
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 

@@ -22,6 +22,10 @@ CHOICES, WAY_OUT = "choices", "way out"
 """In the metadata of a field, a function that gives the values that it may have; and how the message about another value ends."""
 
 
+OPTIONAL = "optional"
+"""In the metadata of a field: `plain` leaves it out where it has its default."""
+
+
 def build(kind: type[T], document: Document, path: KeyPath = (), others: Collection[str] = ()) -> T:
     """The table at `path` as a `kind`. A ValueError that `kind` itself raises is located at the table, or at the key that
     the message begins with ("delay_s: must not be negative"). others: keys of the table that other code reads."""
@@ -67,7 +71,7 @@ def members(value: Any) -> dict[str, Any]:
                 one = next((one for one in inner if type(one) is kind), None)
                 if one is not None or dataclasses.fields(kind):
                     found[key] = one
-        else:
+        elif not (OPTIONAL in field.metadata and inner == field.default):
             found[field.name] = inner
     return found
 

@@ -1,8 +1,36 @@
-// IPv4 destination -> one port (longest prefix wins), or the multicast group of a class D address.
+// IPv4 destination -> one port (longest prefix wins), one of several of equal cost, or the multicast group of a class D address.
 // IGMP goes to the controller, which turns joins and leaves into group members.
 //
-//   ipv4.dst_address --ipv4_lpm--> egress_spec, ethernet addresses, ttl | drop
+//   ipv4.dst_address --ipv4_lpm--> egress_spec, ethernet addresses, ttl | drop | group of ports, seed
+//   group, seed, flow --equal_cost--> egress_spec, ethernet addresses, ttl
 //   224.0.0.0/4      --multicast_from, multicast--> mcast_grp, ttl | drop
+
+#include "mix.p4"
+
+// A flow's number, by which switches choose among ports of equal cost: of addresses, protocol and ports, the same for all of its packets. `number`
+// comes with the switch's seed. A CRC with a seed is unsuitable: it is linear, so a switch whose neighbours chose by the same bits would see flows that
+// all choose alike. fairlane/topologies/equal_cost.py computes the same.
+control FlowNumber(in headers_t hdr, inout bit<64> number) {
+    Mix() addresses;
+    Mix() transport;
+
+    apply {
+        bit<32> ports = 0;
+        // Not of the first of several fragments: the others have no ports.
+        if (hdr.ipv4.flags[0:0] == 0) {
+            if (hdr.tcp.isValid()) {
+                ports = hdr.tcp.src_port ++ hdr.tcp.dst_port;
+            } else if (hdr.udp.isValid()) {
+                // RTP has an even port, and its RTCP the odd one above [RFC 3550 sec 11]: both take one way, so that feedback is about that way.
+                ports = hdr.udp.src_port[15:1] ++ 1w0 ++ hdr.udp.dst_port[15:1] ++ 1w0;
+            }
+        }
+        number = number ^ (hdr.ipv4.src_address ++ hdr.ipv4.dst_address);
+        addresses.apply(number);
+        number = number ^ (24w0 ++ hdr.ipv4.protocol ++ ports);
+        transport.apply(number);
+    }
+}
 
 control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     action drop() {
@@ -16,6 +44,15 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
     }
 
+    bit<16> port_group = 0;
+    bit<64> flow_number = 0;
+
+    // Several ports lead there at equal cost. Groups count from 1.
+    action spread(bit<16> group, bit<64> seed) {
+        port_group = group;
+        flow_number = seed;
+    }
+
     // The group determines the Ethernet destination [RFC 1112 sec 6.4], which stays.
     action replicate(bit<16> group) {
         standard_metadata.mcast_grp = group;
@@ -24,10 +61,25 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     table ipv4_lpm {
         key = { hdr.ipv4.dst_address : lpm; }
-        actions = { send; drop; }
+        actions = { send; spread; drop; }
         size = 4096;
         default_action = drop();
     }
+
+    action_selector(HashAlgorithm.crc32, 4096, 32) equal_cost_ports;
+
+    // The member of the group that the flow's number chooses.
+    table equal_cost {
+        key = {
+            port_group : exact;
+            flow_number : selector;
+        }
+        actions = { send; NoAction; }
+        implementation = equal_cost_ports;
+        size = 4096;
+    }
+
+    FlowNumber() number_of_flow;
 
     // From a port that itself leads to members: to the other ports. So no copy for the ingress port ever
     // takes a place in that port's queue.
@@ -65,6 +117,12 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             }
         } else {
             ipv4_lpm.apply();
+            if (port_group != 0) {
+                number_of_flow.apply(hdr, flow_number);
+                if (!equal_cost.apply().hit) {
+                    drop();
+                }
+            }
         }
     }
 }

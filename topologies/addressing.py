@@ -1,24 +1,64 @@
 """Addresses and routes, computed from a topology.
 
-Switch number i (from 1, in the order of the nodes) has the subnet 10.0.i.0/24; its hosts are 10.0.i.1, .2, ... and send
-everything to 10.0.i.254, whose Ethernet address is that of the switch port: static ARP, no broadcast.
+Switch number i (from 1, in the order of the nodes) has a subnet, and its hosts are the first addresses of it; they send everything to the gateway, whose Ethernet
+address is that of the switch port: static ARP, no broadcast. Where 254 switches with 253 hosts each are enough, the subnet is 10.0.i.0/24, its hosts are 10.0.i.1,
+.2, ..., and the gateway is 10.0.i.254. A larger network divides 10.0.0.0/8 into subnets of 512 addresses (`Plan`).
+
+Routes have the least delay, then the fewest hops. Where several ports of a switch are alike in both, it spreads flows over them (`fairlane.topologies.equal_cost`), or
+with `routing = "single"` takes the lowest.
 """
 
 from __future__ import annotations
 
+import functools
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import TypeAlias
 
 from fairlane.arithmetic import total
+from fairlane.topologies import equal_cost
+from fairlane.topologies.equal_cost import FiveTuple
 from fairlane.topologies.model import Port, Topology
 
-PREFIX_LENGTH = 24
+Down: TypeAlias = frozenset[int]
+"""Links that have failed, by their place in `Topology.links`."""
+HEALTHY: tuple[Down, ...] = (frozenset(),)
+"""What has failed, before and now: where no way leads to a switch any more, routes stay as they were."""
+_HOPS = 15
+"""Bits of the number of hops in the cost of a way: more than a network has switches."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How addresses are given. prefix_length: of each switch's subnet."""
+
+    prefix_length: int
+
+    @staticmethod
+    def of(topology: Topology) -> Plan:
+        """The one of 24 bits where it has enough addresses: 254 subnets, each of 253 hosts and a gateway."""
+        ports, hosts = topology.ports(), set(topology.hosts)
+        small = len(topology.switches) <= 254 and all(sum(p.peer in hosts for p in ports[s]) <= 253 for s in topology.switches)
+        return Plan(24 if small else 23)
+
+    @property
+    def gateway(self) -> int:
+        """Its number in a subnet: the last address before the one of broadcasts."""
+        return (1 << 32 - self.prefix_length) - 2
+
+    def address(self, switch: int, number: int) -> str:
+        """number: in the switch's subnet, hosts from 1."""
+        return str(IPv4Address((10 << 24) + (switch << 32 - self.prefix_length) + number))
+
+    def subnet(self, switch: int) -> str:
+        return f"{self.address(switch, 0)}/{self.prefix_length}"
 
 
 @dataclass(frozen=True)
 class HostAddress:
-    """ip: without prefix length (it is /24). gateway_mac: of the switch port that the host hangs on."""
+    """ip: without prefix length. gateway_mac: of the switch port that the host hangs on."""
 
     ip: str
     mac: str
@@ -27,93 +67,179 @@ class HostAddress:
 
 
 @dataclass(frozen=True)
-class Route:
-    """One entry of a switch's longest-prefix table: where to send, and the Ethernet addresses the frame gets."""
+class Hop:
+    """A port to send by, and the Ethernet addresses the frame gets."""
 
-    prefix: str
     port: int
     src_mac: str
     dst_mac: str
 
 
 @dataclass(frozen=True)
-class Addressing:
-    """hosts: by name. port_macs: by switch name and port number. routes: by switch name."""
+class Route:
+    """One entry of a switch's longest-prefix table. hops: of equal cost, by port; flows are spread over them."""
 
+    prefix: str
+    hops: tuple[Hop, ...]
+
+
+@dataclass(frozen=True)
+class Addressing:
+    """prefix_length: of the switches' subnets. hosts: by name. port_macs: by switch name and port number. routes: by switch name."""
+
+    prefix_length: int
     hosts: dict[str, HostAddress]
     port_macs: dict[tuple[str, int], str]
     routes: dict[str, tuple[Route, ...]]
 
 
-def assign(topology: Topology) -> Addressing:
-    """The addresses of every host and switch port, and each switch's routes. A `Topology` has no more of them than there are addresses."""
+def assign(topology: Topology, failed: tuple[Down, ...] = HEALTHY) -> Addressing:
+    """The addresses of every host and switch port, and each switch's routes. failed: as of `next_ports`."""
+    port_macs, hosts = port_addresses(topology), host_addresses(topology)
+    return Addressing(Plan.of(topology).prefix_length, hosts, port_macs, routes(topology, failed))
+
+
+def port_addresses(topology: Topology) -> dict[tuple[str, int], str]:
+    """Ethernet addresses, by switch and port number."""
     ports = topology.ports()
-    switches = topology.switches
-    number = {name: i + 1 for i, name in enumerate(switches)}
-    host_set = set(topology.hosts)
-    port_macs = {(s, p.number): f"02:01:00:{number[s]:02x}:{p.number >> 8:02x}:{p.number & 255:02x}" for s in switches for p in ports[s]}
-    hosts: dict[str, HostAddress] = {}
-    for s in switches:
-        attached = [p for p in ports[s] if p.peer in host_set]
-        for j, port in enumerate(attached):
-            hosts[port.peer] = HostAddress(
-                f"10.0.{number[s]}.{j + 1}", f"02:00:00:{number[s]:02x}:00:{j + 1:02x}", f"10.0.{number[s]}.254", port_macs[s, port.number]
-            )
-    routes = {}
-    for s in switches:
-        next_ports = _next_ports(s, topology)
-        local = [
-            Route(f"{hosts[p.peer].ip}/32", p.number, port_macs[s, p.number], hosts[p.peer].mac) for p in ports[s] if p.peer in host_set
-        ]
-        remote = [
-            Route(f"10.0.{number[t]}.0/{PREFIX_LENGTH}", p.number, port_macs[s, p.number], port_macs[p.peer, p.peer_port])
-            for t, p in next_ports.items()
-        ]
-        routes[s] = tuple(local + remote)
-    return Addressing(hosts, port_macs, routes)
+    return {(s, p.number): _mac(1, i + 1, p.number) for i, s in enumerate(topology.switches) for p in ports[s]}
 
 
-def path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
-    """The output ports that a packet takes from host to host, the source's own first."""
+def host_addresses(topology: Topology) -> dict[str, HostAddress]:
+    """By name."""
     known = topology.worked_out
-    if ("path", source, destination) not in known:
-        known["path", source, destination] = _path(topology, source, destination)
-    found: tuple[Port, ...] = known["path", source, destination]
+    if ("hosts",) not in known:
+        known["hosts",] = _host_addresses(topology)
+    found: dict[str, HostAddress] = known["hosts",]
     return found
 
 
-def _path(topology: Topology, source: str, destination: str) -> tuple[Port, ...]:
+def _host_addresses(topology: Topology) -> dict[str, HostAddress]:
+    plan, ports, host_set = Plan.of(topology), topology.ports(), set(topology.hosts)
+    hosts: dict[str, HostAddress] = {}
+    for i, s in enumerate(topology.switches, 1):
+        attached = [p for p in ports[s] if p.peer in host_set]
+        for j, port in enumerate(attached, 1):
+            hosts[port.peer] = HostAddress(plan.address(i, j), _mac(0, i, j), plan.address(i, plan.gateway), _mac(1, i, port.number))
+    return hosts
+
+
+def _mac(kind: int, switch: int, number: int) -> str:
+    """kind: 0 of a host, 1 of a switch's port."""
+    return f"02:{kind:02x}:{switch >> 8:02x}:{switch & 255:02x}:{number >> 8:02x}:{number & 255:02x}"
+
+
+def routes(topology: Topology, failed: tuple[Down, ...] = HEALTHY) -> dict[str, tuple[Route, ...]]:
+    """By switch name. failed: as of `next_ports`."""
+    plan, ports, host_set = Plan.of(topology), topology.ports(), set(topology.hosts)
+    port_macs, hosts = port_addresses(topology), host_addresses(topology)
+    number = {name: i for i, name in enumerate(topology.switches, 1)}
+    # In a small network, to switches without hosts, too.
+    targets = [t for t in topology.switches if plan.prefix_length == 24 or any(p.peer in host_set for p in ports[t])]
+
+    def hop(port: Port) -> Hop:
+        there = hosts[port.peer].mac if port.peer in host_set else port_macs[port.peer, port.peer_port]
+        return Hop(port.number, port_macs[port.node, port.number], there)
+
+    found = {}
+    for s in topology.switches:
+        local = [Route(f"{hosts[p.peer].ip}/32", (hop(p),)) for p in ports[s] if p.peer in host_set]
+        hops = {p.number: hop(p) for p in ports[s]}
+        onward = [(t, next_ports(topology, s, t, failed)) for t in targets if t != s]
+        onward.sort(key=lambda way: (_distances(topology, way[0], HEALTHY[0]).get(s, 0), way[1][0].number, way[0]))
+        remote = [Route(plan.subnet(number[t]), tuple(hops[p.number] for p in by)) for t, by in onward]
+        found[s] = tuple(local + remote)
+    return found
+
+
+def path(
+    topology: Topology, source: str, destination: str, flow: FiveTuple | None = None, seed: int = 0, failed: tuple[Down, ...] = HEALTHY
+) -> tuple[Port, ...]:
+    """The output ports that a packet takes from host to host, the source's own first. flow: of which it is; None: an echo request. seed: of the run. failed: as of
+    `next_ports`."""
+    known = topology.worked_out
+    key = ("path", source, destination, failed)
+    if key in known:
+        only: tuple[Port, ...] = known[key]
+        return only
     ports = topology.ports()
     if source == destination:
         return ()
-    hop = ports[source][0]
-    taken = [hop]
-    edge = ports[destination][0]
+    hop, edge = ports[source][0], ports[destination][0]
+    taken, spread = [hop], False
     while hop.peer != edge.peer:
-        hop = _next_ports(hop.peer, topology)[edge.peer]
+        onward = next_ports(topology, hop.peer, edge.peer, failed)
+        if len(onward) > 1:
+            spread = True
+            flow = flow or ping(topology, source, destination)
+        hop = onward[0] if flow is None else equal_cost.chosen(onward, _seed_of(seed, hop.peer), flow)
         taken.append(hop)
-    known = topology.worked_out
-    if ("ports", edge.peer) not in known:
-        known["ports", edge.peer] = {p.number: p for p in ports[edge.peer]}
-    taken.append(known["ports", edge.peer][edge.peer_port])
+    taken.append(_port(topology, edge.peer, edge.peer_port))
+    if not spread:  # every flow between these hosts takes it
+        known[key] = tuple(taken)
     return tuple(taken)
 
 
-def arrivals(topology: Topology) -> dict[str, list[tuple[str, int]]]:
-    """Of each switch: every host whose packets come to it, and the port where they come in, on their way to any other host."""
+def ping(topology: Topology, source: str, destination: str) -> FiveTuple:
+    """Of an echo request."""
+    hosts = host_addresses(topology)
+    return FiveTuple(hosts[source].ip, hosts[destination].ip)
+
+
+_seed_of = functools.lru_cache(1 << 16)(equal_cost.seed_of)
+
+
+def _port(topology: Topology, switch: str, number: int) -> Port:
+    known = topology.worked_out
+    if ("ports", switch) not in known:
+        known["ports", switch] = {p.number: p for p in topology.ports()[switch]}
+    found: Port = known["ports", switch][number]
+    return found
+
+
+def chance(topology: Topology, source: str, destination: str, port: Port) -> float:
+    """That a flow from switch to switch leaves by a port of a switch, if each switch chooses among its ports of equal cost at random."""
+    known = topology.worked_out
+    key = ("chances", source, destination)
+    if key not in known:
+        found: dict[tuple[str, int], float] = {}
+        there = {source: 1.0}
+        # The farthest first: all that comes to a switch is known before it is shared out.
+        todo = [(-_distances(topology, destination, HEALTHY[0])[source], source)]
+        while todo:
+            _, at = heapq.heappop(todo)
+            if at == destination:
+                continue
+            onward = next_ports(topology, at, destination)
+            for one in onward:
+                found[at, one.number] = part = there[at] / len(onward)
+                if one.peer not in there:
+                    heapq.heappush(todo, (-_distances(topology, destination, HEALTHY[0])[one.peer], one.peer))
+                there[one.peer] = there.get(one.peer, 0.0) + part
+        known[key] = found
+    part_of: dict[tuple[str, int], float] = known[key]
+    return part_of.get((port.node, port.number), 0.0)
+
+
+def arrivals(topology: Topology, history: Iterable[tuple[Down, ...]] = (HEALTHY,)) -> dict[str, list[tuple[str, int]]]:
+    """Of each switch: every host whose packets come to it, and the port where they may come in, on their way to any other host. history: what has failed, at each
+    time of a run (`next_ports`)."""
     ports = topology.ports()
     edges = {h: ports[h][0] for h in topology.hosts}
-    onward = {s: _next_ports(s, topology) for s in topology.switches}
     # Hosts on one switch share their ways.
     ways: dict[str, set[tuple[str, int]]] = {s: set() for s in topology.switches}
     wanted = {edge.peer for edge in edges.values()}
-    for first in wanted:
-        for last in wanted - {first}:
-            at = first
-            while at != last:
-                hop = onward[at][last]
-                at = hop.peer
-                ways[first].add((at, hop.peer_port))
+    for failed in history:
+        for first in wanted:
+            for last in wanted - {first}:
+                todo, seen = [first], {first}
+                while todo:
+                    at = todo.pop()
+                    for hop in next_ports(topology, at, last, failed) if at != last else ():
+                        ways[first].add((hop.peer, hop.peer_port))
+                        if hop.peer not in seen:
+                            seen.add(hop.peer)
+                            todo.append(hop.peer)
     found: dict[str, list[tuple[str, int]]] = {s: [] for s in topology.switches}
     for host, edge in edges.items():
         for switch, port in sorted({(edge.peer, edge.peer_port), *ways[edge.peer]}):
@@ -121,56 +247,85 @@ def arrivals(topology: Topology) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
-def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98) -> float:
-    """Round trip of a packet of `bytes_` through empty queues: propagation both ways, and sending times."""
-    return total(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in path(topology, source, destination))
+def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98, seed: int = 0) -> float:
+    """Round trip of a ping of `bytes_` through empty queues: propagation and sending times, both ways. seed: of the run."""
+    there = path(topology, source, destination, seed=seed)
+    back = path(topology, destination, source, seed=seed)
+    if len(there) == len(back) and {p.link_index for p in there} == {p.link_index for p in back}:
+        return total(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in there)
+    return total(p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in (*there, *back))
 
 
-def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98) -> float:
+def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98, seed: int = 0) -> float:
     """The largest share of a switch port's rate that pings of `bytes_` take, each given as (source, destination, pings per second)."""
     load: dict[Port, float] = {}
     for source, destination, per_s in pings:
-        for port in (*path(topology, source, destination)[1:], *path(topology, destination, source)[1:]):
+        for port in (*path(topology, source, destination, seed=seed)[1:], *path(topology, destination, source, seed=seed)[1:]):
             load[port] = load.get(port, 0.0) + per_s * bytes_ * 8 / port.link.rate_bps
     return max(load.values(), default=0.0)
 
 
 def toward(topology: Topology, switch: str) -> dict[str, int]:
-    """By name of each host that can be reached, the number of the switch's port on the way there."""
+    """By name of each host, the number of the switch's port on the way there, the lowest of several of equal cost."""
     ports = topology.ports()
     edges = {host: ports[host][0] for host in topology.hosts}
-    onward = {name: port.number for name, port in _next_ports(switch, topology).items()}
-    return {
-        host: edge.peer_port if edge.peer == switch else onward[edge.peer]
-        for host, edge in edges.items()
-        if edge.peer == switch or edge.peer in onward
-    }
+    onward = {t: next_ports(topology, switch, t)[0].number for t in {edge.peer for edge in edges.values()} if t != switch}
+    return {host: edge.peer_port if edge.peer == switch else onward[edge.peer] for host, edge in edges.items()}
 
 
-def _next_ports(start: str, topology: Topology) -> dict[str, Port]:
-    """For each other switch, the port of `start` on the way there: least delay, then fewest hops, then lowest port."""
+def next_ports(topology: Topology, switch: str, toward: str, failed: tuple[Down, ...] = HEALTHY) -> tuple[Port, ...]:
+    """The ports of a switch on the ways of least cost to another, by number: least delay, then fewest hops. failed: what has failed, before and now; where no way
+    is left, those before it failed."""
     known = topology.worked_out
-    if ("next", start) not in known:
-        known["next", start] = _routed(start, topology)
-    found: dict[str, Port] = known["next", start]
+    key = ("next", switch, toward, failed)
+    if key not in known:
+        found: tuple[Port, ...] = ()
+        for down in reversed(failed):
+            found = tuple(_onward(topology, switch, toward, down))
+            if found:
+                break
+        known[key] = found if topology.routing == "ecmp" else found[:1]
+    onward: tuple[Port, ...] = known[key]
+    return onward
+
+
+def _onward(topology: Topology, switch: str, toward: str, down: Down) -> Iterator[Port]:
+    distances = _distances(topology, toward, down)
+    if switch in distances:
+        for port in topology.ports()[switch]:
+            if port.link_index not in down and port.peer in distances and _cost(port) + distances[port.peer] == distances[switch]:
+                yield port
+
+
+def _cost(port: Port) -> int:
+    """Delays in whole nanoseconds, so that the order in which they are added does not matter."""
+    return (round(port.link.delay_s * 1e9) << _HOPS) + 1
+
+
+def _distances(topology: Topology, target: str, down: Down) -> Mapping[str, int]:
+    """The cost of the way from each switch that has one."""
+    known = topology.worked_out
+    key = ("distances", target, down)
+    if key not in known:
+        known[key] = _measured(topology, target, down)
+    found: Mapping[str, int] = known[key]
     return found
 
 
-def _routed(start: str, topology: Topology) -> dict[str, Port]:
-    ports = topology.ports()
-    switches = set(topology.switches)
-    best: dict[str, tuple[float, int, int]] = {}
-    first: dict[str, Port] = {}
-    todo: list[tuple[float, int, int, str, Port | None]] = [(0.0, 0, 0, start, None)]
+def _measured(topology: Topology, target: str, down: Down) -> dict[str, int]:
+    known = topology.worked_out
+    if ("costs",) not in known:
+        switches = set(topology.switches)
+        known["costs",] = {s: [(p.peer, p.link_index, _cost(p)) for p in topology.ports()[s] if p.peer in switches] for s in switches}
+    costs: dict[str, list[tuple[str, int, int]]] = known["costs",]
+    best: dict[str, int] = {}
+    todo = [(0, target)]
     while todo:
-        delay, hops, lowest, name, port = heapq.heappop(todo)
+        cost, name = heapq.heappop(todo)
         if name in best:
             continue
-        best[name] = (delay, hops, lowest)
-        if port is not None:
-            first[name] = port
-        for p in ports[name]:
-            if p.peer in switches and p.peer not in best:
-                via = port or p
-                heapq.heappush(todo, (delay + p.link.delay_s, hops + 1, via.number, p.peer, via))
-    return first
+        best[name] = cost
+        for peer, link, more in costs[name]:
+            if peer not in best and link not in down:
+                heapq.heappush(todo, (cost + more, peer))
+    return best

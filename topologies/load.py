@@ -11,9 +11,10 @@ rate_bps = 100_000_000               rate_bps = 10_000_000
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import Document, KeyPath
@@ -57,6 +58,54 @@ class _Tree:
 
 
 @dataclass(frozen=True)
+class _LeafSpine:
+    kind: str
+    leaves: int
+    spines: int
+    hosts_per_leaf: int
+    trunk: LinkSpec
+    access: LinkSpec
+
+    def topology(self) -> Topology:
+        return builders.leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, self.trunk, self.access)
+
+
+@dataclass(frozen=True)
+class _FatTree:
+    kind: str
+    k: int
+    trunk: LinkSpec
+    access: LinkSpec
+    core: LinkSpec | None = None
+
+    def topology(self) -> Topology:
+        return builders.fat_tree(self.k, self.trunk, self.access, self.core)
+
+
+@dataclass(frozen=True)
+class _Ring:
+    kind: str
+    switches: int
+    hosts_per_switch: int
+    trunk: LinkSpec
+    access: LinkSpec
+
+    def topology(self) -> Topology:
+        return builders.ring(self.switches, self.hosts_per_switch, self.trunk, self.access)
+
+
+@dataclass(frozen=True)
+class _ParkingLot:
+    kind: str
+    switches: int
+    trunk: LinkSpec
+    access: LinkSpec
+
+    def topology(self) -> Topology:
+        return builders.parking_lot(self.switches, self.trunk, self.access)
+
+
+@dataclass(frozen=True)
 class _Graph:
     kind: str
     nodes: tuple[Node, ...]
@@ -66,7 +115,16 @@ class _Graph:
         return Topology(self.nodes, self.links)
 
 
-_KINDS = {"dumbbell": _Dumbbell, "chain": _Chain, "tree": _Tree, "graph": _Graph}
+_KINDS = {
+    "dumbbell": _Dumbbell,
+    "chain": _Chain,
+    "parking-lot": _ParkingLot,
+    "tree": _Tree,
+    "ring": _Ring,
+    "leaf-spine": _LeafSpine,
+    "fat-tree": _FatTree,
+    "graph": _Graph,
+}
 
 
 def load(path: Path) -> Topology:
@@ -83,11 +141,16 @@ def from_document(document: Document, path: KeyPath = ()) -> Topology:
         raise document.error(path, "expected a table")
     if "kind" not in table:
         raise document.error(path, "missing key 'kind'")
+    routing: Literal["ecmp", "single"] = "ecmp"
+    if "routing" in table:
+        routing = schema.convert(Literal["ecmp", "single"], document, path + ("routing",))
     if not isinstance(table["kind"], str) or table["kind"] not in _KINDS:
         raise document.error(path + ("kind",), f"unknown kind {table['kind']!r}{schema.nearest(str(table['kind']), _KINDS)}")
-    described: Any = schema.build(_KINDS[table["kind"]], document, path)
+    described: Any = schema.build(_KINDS[table["kind"]], document, path, others=("routing",))
     try:
         topology: Topology = described.topology()
+        if routing != topology.routing:
+            topology = dataclasses.replace(topology, routing=routing)
     except TopologyError as error:
         first, _, rest = str(error).partition(": ")
         where = error.where or ((first,) if rest and first in table else ())

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from finsy.proto import p4r
 
-from fairlane.controller.changes import AlsChange, Change, RateChange
+from fairlane.controller.changes import AlsChange, Change, RateChange, RoutesChange
 from fairlane.controller.p4info import NotInProgram
 from fairlane.controller.plane.base import ControlPlane, Digest, DigestList, PacketIn
 from fairlane.controller.plane.calls import Call, Kind, Request, Switch, SwitchRefused
@@ -167,6 +167,8 @@ class Engine:
         self._now_ns = now_ns
         if isinstance(change, AlsChange) and hasattr(self._plane, "on_als_change"):
             self._call("on_als_change", self.switches[self._numbers[change.switch]], change.als)
+        if isinstance(change, RoutesChange) and hasattr(self._plane, "on_routes_change"):
+            self._call("on_routes_change", self.switches[self._numbers[change.switch]], change.routes)
         return self._messages()
 
     def port_changed(self, now_ns: int, switch: str, port: int, rate_bps: int) -> list[Message]:

@@ -12,7 +12,7 @@ from fairlane.controller import config as controller_config
 from fairlane.controller import names
 from fairlane.controller.als import AlsPlane, network_of
 from fairlane.controller.changes import AlsChange, Change, RateChange
-from fairlane.controller.config import Config, Port, Route, Source, Switch
+from fairlane.controller.config import Config, Hop, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.plane import ControlPlane, own_file
 from fairlane.controller.plane import network as plane_network
@@ -27,6 +27,7 @@ from fairlane.inputs.located_toml import Document, KeyPath, show
 from fairlane.inputs.own_python import OwnFault
 from fairlane.schemes import registry
 from fairlane.topologies import addressing as addresses
+from fairlane.topologies import equal_cost
 from fairlane.topologies.addressing import Addressing
 from fairlane.topologies.model import Link
 
@@ -70,12 +71,18 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                     )
                     for p in ports[name]
                 ),
-                routes=tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addressing.routes[name]),
+                routes=tuple(map(_route, addressing.routes[name])),
                 sources=tuple(Source(addressing.hosts[host].ip, port) for host, port in arrivals[name]),
+                seed=equal_cost.seed_of(experiment.seed, name) if any(len(r.hops) > 1 for r in addressing.routes[name]) else 0,
             )
         )
     _check_changes(experiment)
     return Config(str(p4info), str(json), tuple(switches), control.utilisation_target, control.interval_s)
+
+
+def _route(route: addresses.Route) -> Route:
+    first, *others = (Hop(hop.port, hop.src_mac, hop.dst_mac) for hop in route.hops)
+    return Route(route.prefix, first.port, first.src_mac, first.dst_mac, tuple(others))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fairlane import python_child
+from fairlane.errors import Refusal
+from fairlane.experiments import commands
+from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
+from fairlane.experiments.paths import RTP_PORT, TCP_PORT
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
+from fairlane.hosts.tcp_files import LINGERS_S, Transfer
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 
-# Of a flow whose `port_offset` is 0. RTP takes two.
-RTP_PORT = 5004
-TCP_PORT = 5201
+_LAST_PORT = 65534
+# A program that serves another one stays so long after it.
+_STAYS_S = 0.5
 # Between the seeds of a flow's receivers: further than the flows of any experiment lie apart.
 _SEEDS_APART = 1_000_000_007
 
@@ -39,12 +48,13 @@ class Timing:
 
 @dataclass(frozen=True)
 class Program:
-    """One end of a flow. host: where it runs. name: for messages and log files."""
+    """One end of a flow. host: where it runs. name: for messages and log files. may_end: before its flow's stop, with exit code 0."""
 
     host: str
     name: str
     argv: tuple[str, ...]
     with_children: bool
+    may_end: bool = False
 
 
 def packet_sizes(experiment: Experiment) -> PacketSizes:
@@ -67,9 +77,13 @@ def programs(
     run_seed: int | None = None,
     marks_s: Sequence[float] = (),
     switch_program: Path | None = None,
+    tcp_port: int | None = None,
 ) -> list[Program]:
     """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`. marks_s: instants, in seconds since the run began, at which the sums of
-    ends are to be recorded. switch_program: BMv2 JSON, which has the layouts of flows' own headers."""
+    ends are to be recorded. switch_program: BMv2 JSON, which has the layouts of flows' own headers. tcp_port: of `tcp_ports`."""
+    tcp_port = TCP_PORT + flow.port_offset if tcp_port is None else tcp_port
+    if flow.commands is not None:
+        return _commands(flow, flow.commands, hosts, timing, log, tcp_port)
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
@@ -81,7 +95,7 @@ def programs(
     ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
     made = []
     for role, name, host, peer, start_s, own_seed in ends:
-        module, arguments = make(flow, timing, role, start_s, own_seed)
+        module, arguments = make(flow, timing, role, start_s, own_seed, tcp_port)
         if module == "fairlane.hosts.agent" and run_seed is not None:
             arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
         if module == "fairlane.hosts.agent":
@@ -105,6 +119,120 @@ def programs(
     return made
 
 
+def _commands(
+    flow: Flow, settings: CommandSettings, hosts: Mapping[str, HostAddress], timing: Timing, log: Mapping[str, str], tcp_port: int
+) -> list[Program]:
+    """The end that waits for the other comes first, and stays a little longer."""
+    start_s, stop_s = timing.start_s(flow), timing.stop_s(flow)
+    made = []
+    for role, host in sorted((("receiver", flow.receiver), ("sender", flow.sender)), key=lambda end: not settings.waits(end[0])):
+        if not settings.program(role):
+            continue
+        output = Path(log[role]).with_suffix("")
+        values = {
+            "sender": hosts[flow.sender].ip,
+            "receiver": hosts[flow.receiver].ip,
+            "port": str(tcp_port),
+            "port_2": str(tcp_port + 1),
+            "seconds": str(math.ceil(stop_s - start_s - 1e-6)),
+            "output": str(output),
+            "python": sys.executable,
+        }
+        waits = settings.waits(role)
+        argv = (
+            *python_child.of_module("fairlane.hosts.command"),
+            "--role",
+            role,
+            "--start-at",
+            f"{0.0 if waits else start_s:.6f}",
+            "--stop-at",
+            f"{stop_s + (_STAYS_S if waits else 0.0):.6f}",
+            "--stop-signal",
+            settings.stop_signal,
+            "--grace",
+            f"{settings.grace_s:g}",
+            "--exit-codes",
+            ",".join(map(str, settings.exit_codes)),
+            "--log",
+            log[role],
+            "--output",
+            f"{output}.out",
+            "--",
+            *(commands.filled(argument, values) for argument in settings.program(role)),
+        )
+        made.append(Program(host, f"{flow.name}.{role}", argv, with_children=True, may_end=True))
+    return made
+
+
+def tcp_ports(experiment: Experiment) -> dict[str, int]:
+    """The first of the two TCP ports of each flow, by name. Real programs listen on them, so that a host has each of them once, unlike in virtual time,
+    where flows between other hosts may have the same. ValueError: a host has no more."""
+    taken: dict[str, set[int]] = {}
+    found = {}
+    for flow in experiment.flows:
+        if not isinstance(flow.settings, TcpSettings | CommandSettings):
+            continue
+        port = TCP_PORT + flow.port_offset
+        of_hosts = [taken.setdefault(host, set()) for host in (flow.sender, flow.receiver)]
+        while any(port in ports for ports in of_hosts):
+            port += 2
+        if port > _LAST_PORT:
+            raise ValueError(f"{flow.name}: {flow.sender} and {flow.receiver} have no TCP port left")
+        for ports in of_hosts:
+            ports.add(port)
+        found[flow.name] = port
+    return found
+
+
+def is_file(flow: Flow) -> bool:
+    """A kernel's TCP ends by itself: `fairlane.hosts.tcp_files` sends it. Flows without an end are iperf3's."""
+    return isinstance(flow.settings, TcpSettings) and flow.settings.file_bytes is not None
+
+
+def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timing: Timing, folder: Path) -> list[Program]:
+    """One for each host at an end of a file, receivers and senders of all of them. Their plans are in `folder`."""
+    ports = tcp_ports(experiment)
+    answered = {flow.after[0] for flow in experiment.flows if flow.answers}
+    plans: dict[str, list[dict[str, Any]]] = {}
+    for flow in experiment.flows:
+        if not is_file(flow) or flow.start_s >= experiment.duration_s:
+            continue
+        settings = flow.tcp_settings
+        mss = settings.packet_bytes - IPV4_TCP_HEADER_BYTES
+        for role, host, peer in (("sender", flow.sender, flow.receiver), ("receiver", flow.receiver, flow.sender)):
+            transfer = Transfer(
+                flow.name,
+                role == "sender",
+                hosts[host].ip,
+                hosts[peer].ip,
+                ports[flow.name],
+                settings.file_bytes or 0,
+                timing.start_s(flow),
+                timing.stop_s(flow),
+                kernel_congestion(flow),
+                settings.packet_bytes,
+                mss if mss >= LEAST_MSS else None,
+                flow.after,
+                flow.after_s,
+                flow.answers,
+                flow.name in answered,
+            )
+            plans.setdefault(host, []).append(dataclasses.asdict(transfer))
+    made = []
+    for host, transfers in plans.items():
+        plan = folder / f"files.{host}.json"
+        plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n")
+        argv = (*python_child.of_module("fairlane.hosts.tcp_files"), str(plan))
+        made.append(Program(host, f"files.{host}", argv, with_children=False))
+    return made
+
+
+def processes(experiment: Experiment) -> int:
+    """How many of them all flows have on the hosts."""
+    hosts = {host for flow in experiment.flows if is_file(flow) for host in (flow.sender, flow.receiver)}
+    return len(hosts) + sum(len(record_roles(flow)) for flow in experiment.flows if not is_file(flow))
+
+
 def takes_part(flow: Flow, number: int, timing: Timing) -> bool:
     """Whether a receiver does: a shortened run may end before it would join."""
     return _receiver_start_s(flow, number, timing) < timing.stop_s(flow)
@@ -121,9 +249,9 @@ def receiver_seed(seed: int, number: int) -> int:
     return seed + number * _SEEDS_APART
 
 
-def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
+def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int, tcp_port: int) -> tuple[str, list[str]]:
     settings = flow.settings
-    assert not isinstance(settings, TcpSettings)
+    assert not isinstance(settings, TcpSettings | CommandSettings)
     # A receiver stays for what is still on the way.
     stop = timing.stop_s(flow) + (0.0 if role == "sender" else 0.5)
     arguments = [
@@ -175,6 +303,11 @@ def source(settings: AlgorithmSettings | OnOffSettings | RenewalSettings | Mpeg4
     return Source("mpeg4", rate_scale=settings.rate_scale)
 
 
+def only_real(flow: Flow) -> Refusal:
+    """Of a flow that is real programs."""
+    return Refusal(f"flow {flow.name}: kind {flow.kind} runs real programs, and virtual time has none: add --fabric mininet.")
+
+
 def carries_film(flow: Flow) -> bool:
     """Whether pictures are encoded at the flow's rate."""
     return isinstance(flow.settings, AlgorithmSettings) and flow.settings.source.kind == "film"
@@ -186,10 +319,10 @@ def _argument(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
+def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int, tcp_port: int) -> tuple[str, list[str]]:
     arguments = [
         "--port",
-        str(TCP_PORT + flow.port_offset),
+        str(tcp_port),
         "--packet-bytes",
         str(flow.settings.packet_bytes),
         "--congestion",

@@ -38,7 +38,14 @@ class Mininet(Fabric):
         from fairlane.fabrics.mininet_run import Options
 
         return Options(
-            targets.resolve(settings.target, experiment.topology, flows.packet_sizes(experiment), settings.compiler, experiment.changes),
+            targets.resolve(
+                settings.target,
+                experiment.topology,
+                flows.packet_sizes(experiment),
+                settings.compiler,
+                experiment.changes,
+                flows_counted=any(flow.commands is not None for flow in experiment.flows),
+            ),
             settings.first_grpc_port,
             settings.restart_after_s,
             settings.rtt_check,

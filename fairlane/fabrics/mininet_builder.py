@@ -210,15 +210,17 @@ class MininetNetwork:
         seed: int = 1,
         pcap: bool = False,
         host_tcp: Mapping[str, HostTcp] | None = None,
+        count_flows: bool = False,
         packet_sizes: PacketSizes = PacketSizes(1000, 1000),
         plans: LinkPlans | None = None,
         program: Path | None = None,
     ) -> None:
-        """host_tcp: of hosts whose kernel is set for TCP. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
+        """host_tcp: of hosts whose kernel is set for TCP. count_flows: switches count each conversation, where they can. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
         links; None: they lose nothing and do not change. program: compiled, for targets that read
         queues from its registers; None: it has such a register."""
         setLogLevel("error")
         self.topology = topology
+        self._seed = seed
         self.addressing: Addressing = addresses.assign(topology)
         self.shaping = HostShaping.probe(toolchain.target)
         self._folder = folder
@@ -245,13 +247,14 @@ class MininetNetwork:
                 seed=seed * 1000 + index,
                 pcap=folder / "pcap" if pcap else None,
                 links=self._plan_file(name) if name in self._plans.switches else None,
+                count_flows=count_flows,
             )
             if settings.links is not None:
                 self._plans.write(name, settings.links)
             record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
         for name in topology.hosts:
             address = self.addressing.hosts[name]
-            ip = f"{address.ip}/{addresses.PREFIX_LENGTH}"
+            ip = f"{address.ip}/{self.addressing.prefix_length}"
             record.add(self.net.addHost(name, ip=ip, mac=address.mac, mark=record.mark).pid)
         for index in range(len(topology.links)):
             self._add_link(index)
@@ -355,7 +358,7 @@ class MininetNetwork:
         # so that many of them would fill a slow link.
         intervals = [0.05 + 0.0031 * (index % 16) for index in range(len(pairs))]
         share = addresses.busiest_share(
-            self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes
+            self.topology, [(*pair, 1 / interval) for pair, interval in zip(pairs, intervals)], self._ping_bytes, self._seed
         )
         stretch = max(1.0, share / _PINGS_SHARE)
         running = []
@@ -371,7 +374,7 @@ class MininetNetwork:
             if not found:
                 stop_all(running)
                 raise FabricError(f"{receiver} does not answer {sender}: ping said\n{output.strip()}")
-            declared = addresses.round_trip_s(self.topology, sender, receiver)
+            declared = addresses.round_trip_s(self.topology, sender, receiver, seed=self._seed)
             trips.append(RoundTrip(sender, receiver, declared, float(found[1]) / 1000))
             process.log.unlink()
         return trips
@@ -442,11 +445,11 @@ class MininetNetwork:
             f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
             "ip link set lo up",
             f"ip link set {interface} mtu 1500 up",
-            f"ip addr replace {address.ip}/{addresses.PREFIX_LENGTH} dev {interface}",
+            f"ip addr replace {address.ip}/{self.addressing.prefix_length} dev {interface}",
             f"ip route replace default via {address.gateway_ip} dev {interface}",
             f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
             # All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch.
-            f"ip route del {_subnet(address.ip)} dev {interface}",
+            f"ip route del {_subnet(address.ip, self.addressing.prefix_length)} dev {interface}",
             f"ip route add {address.gateway_ip} dev {interface} scope link",
             shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *tcp.route]),
             *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
@@ -455,7 +458,7 @@ class MininetNetwork:
         if shape is not None and port.link_index not in self._plans.uplinks:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
-        node.know(IPv4Interface(f"{address.ip}/{addresses.PREFIX_LENGTH}"))
+        node.know(IPv4Interface(f"{address.ip}/{self.addressing.prefix_length}"))
 
 
 def _bmv2_switches(sizes: PacketSizes, program: Path | None) -> Bmv2Switches:
@@ -466,8 +469,8 @@ def _bmv2_switches(sizes: PacketSizes, program: Path | None) -> Bmv2Switches:
     return Bmv2Switches(sizes, program is None or reports_queues(program))
 
 
-def _subnet(ip: str) -> str:
-    return ip.rpartition(".")[0] + f".0/{addresses.PREFIX_LENGTH}"
+def _subnet(ip: str, prefix_length: int) -> str:
+    return str(IPv4Interface(f"{ip}/{prefix_length}").network)
 
 
 def _without_ipv6(lines: list[str]) -> list[str]:

@@ -41,6 +41,8 @@ _CONTROLLER_TIMEOUT_S = 20.0
 # Two processes for each flow are started before the first packet; each takes about so long on one core (seconds).
 _START_PER_PROCESS_S = 0.3
 _POLL_S = 0.2
+# Each pair of hosts takes a process.
+_MOST_PINGS = 100
 # Mininet's shell of it: both ends of a terminal. Flows are processes, with files of their own.
 _FILES_OF_A_NODE = 2
 # The controller's file of changes.
@@ -96,6 +98,7 @@ def network(
                 seed=experiment.seed,
                 pcap=options.pcap,
                 host_tcp=flows.host_tcp(experiment),
+                count_flows=any(flow.commands is not None for flow in experiment.flows),
                 packet_sizes=flows.packet_sizes(experiment),
                 plans=LinkPlans.of(experiment),
                 program=json_path,
@@ -176,7 +179,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             _watch(experiment, outcome.timing, supervisor, agents, Monitor(experiment, folder), progress, happened, waiting)
         finally:
             progress.close()
-            stop_all(agent for agent, _ in agents)
+            stop_all(agent.process for agent in agents)
         outcome.waiting, outcome.stolen = waiting.parts(), waiting.stolen()
         try:
             if LinkPlans.of(experiment).keeps_round_trips:
@@ -299,7 +302,7 @@ def _round_trips(fabric: MininetNetwork, experiment: Experiment) -> list[dict[st
     from fairlane.fabrics.mininet_builder import FabricError
 
     try:
-        trips = fabric.round_trips([(f.sender, r) for f in experiment.flows for r in f.all_receivers])
+        trips = fabric.round_trips(_some_pairs(experiment))
     except FabricError as error:
         raise RunFailed(str(error)) from error
     return [
@@ -308,30 +311,60 @@ def _round_trips(fabric: MininetNetwork, experiment: Experiment) -> list[dict[st
     ]
 
 
+def _some_pairs(experiment: Experiment) -> list[tuple[str, str]]:
+    """Of the pairs of hosts that have a flow, so many as can be pinged at once, evenly over all of them."""
+    pairs = list(dict.fromkeys((f.sender, r) for f in experiment.flows for r in f.all_receivers))
+    return pairs[:: math.ceil(len(pairs) / _MOST_PINGS)]
+
+
 def _timing(experiment: Experiment) -> Timing:
     """Time for all programs to start, then a whole observation interval without pings, then a phase within the interval that
     the seed draws: joins must not fall on the intervals' edges."""
     interval = experiment.settings.control.interval_s
-    processes = sum(len(flows.record_roles(f)) for f in experiment.flows)
-    earliest = time.time() + 1.0 + processes * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)
+    earliest = time.time() + 1.0 + flows.processes(experiment) * _START_PER_PROCESS_S / max(1, os.cpu_count() or 1)
     phase = random.Random(f"{experiment.seed}/phase").uniform(0.1, 0.9)
     begin = (math.floor(earliest / interval) + 1 + phase) * interval
     return Timing(begin, begin + experiment.duration_s)
 
 
-def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing, folder: Path) -> list[tuple[Process, float]]:
-    """Each process, with the Unix time at which it is to end."""
+@dataclass(frozen=True)
+class Agent:
+    """A process on a host. end_s: Unix time at which it is to end. may_end: before that, with exit code 0."""
+
+    process: Process
+    end_s: float
+    may_end: bool
+
+    def is_lost(self) -> bool:
+        code = self.process.exit_code()
+        return code is not None and time.time() < self.end_s and not (self.may_end and code == 0)
+
+
+def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing, folder: Path) -> list[Agent]:
+    """Each process on a host."""
     agents = []
+    tcp_ports = flows.tcp_ports(experiment)
     marks_s, switch_program = (0.0, *experiment.window_s), program_file(experiment, folder)
     for index, flow in enumerate(experiment.flows):
-        if flow.start_s >= experiment.duration_s:
+        if flow.start_s >= experiment.duration_s or flows.is_file(flow):
             continue
         logs = {role: str(folder / f"{flow.name}.{role}.jsonl") for role in flows.record_roles(flow)}
         for program in flows.programs(
-            flow, fabric.addressing.hosts, timing, experiment.seed * 1000 + index, logs, experiment.seed, marks_s, switch_program
+            flow,
+            fabric.addressing.hosts,
+            timing,
+            experiment.seed * 1000 + index,
+            logs,
+            experiment.seed,
+            marks_s,
+            switch_program,
+            tcp_ports.get(flow.name),
         ):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
-            agents.append((process, timing.stop_s(flow)))
+            agents.append(Agent(process, timing.stop_s(flow), program.may_end))
+    for program in flows.file_programs(experiment, fabric.addressing.hosts, timing, folder):
+        process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log")
+        agents.append(Agent(process, timing.end_s, program.may_end))
     return agents
 
 
@@ -339,7 +372,7 @@ def _watch(
     experiment: Experiment,
     timing: Timing,
     supervisor: Supervisor,
-    agents: list[tuple[Process, float]],
+    agents: list[Agent],
     monitor: Monitor,
     progress: Progress,
     happened: Callable[[Event], None],
@@ -350,15 +383,16 @@ def _watch(
     while time.time() < timing.end_s + 0.5:
         supervisor.poll()
         if timing.begin_s <= time.time() < timing.end_s:
-            waiting.look([*((w.what, w.process) for w in supervisor.watched), *((a.name, a) for a, _ in agents)])
-        for agent, end_s in agents:
-            if agent.name not in lost and time.time() < end_s and agent.exit_code() is not None:
-                lost.add(agent.name)
+            waiting.look([*((w.what, w.process) for w in supervisor.watched), *((a.process.name, a.process) for a in agents)])
+        for agent in agents:
+            process = agent.process
+            if process.name not in lost and agent.is_lost():
+                lost.add(process.name)
                 happened(
                     Event(
                         time.time(),
-                        f"{agent.name} {agent.how_it_ended()} early; the run continues without it"
-                        f" (last output: {agent.last_words(2) or 'nothing'})",
+                        f"{process.name} {process.how_it_ended()} early; the run continues without it"
+                        f" (last output: {process.last_words(2) or 'nothing'})",
                     )
                 )
         if len(lost) == len(agents):
@@ -366,5 +400,5 @@ def _watch(
         progress.show(monitor.snapshot(time.time() - timing.begin_s))
         time.sleep(_POLL_S)
     deadline = time.monotonic() + 8.0
-    for agent, _ in agents:
-        agent.wait(max(0.0, deadline - time.monotonic()))
+    for agent in agents:
+        agent.process.wait(max(0.0, deadline - time.monotonic()))

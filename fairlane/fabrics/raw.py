@@ -2,6 +2,7 @@
 
 s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
 s1.queues.csv      the same for each queue, if ports have several
+s1.flows.csv       packets and bytes of each conversation, if the run has flows of real programs
 s1.gaps.csv        histogram of the gaps between a port's frames; see docs/results.md
 controller.csv     one line per switch port and observation interval
 delays.jsonl       histograms of the delays of single packets
@@ -15,6 +16,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -121,6 +123,43 @@ def controller_columns(folder: Path, wanted: Collection[str] | None = None) -> d
     if not whole:
         return {}
     return _by_key(whole, list(zip(whole.pop("switch").tolist(), whole["port"].tolist())), "time_s", records.totals())
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """How much one has grown at a port of a switch in an interval that ends at unix_s. direction: "in" or "out" of the switch."""
+
+    unix_s: float
+    port: int
+    direction: str
+    source: str
+    destination: str
+    protocol: int
+    source_port: int
+    destination_port: int
+    packets: int
+    bytes: int
+    payload_bytes: int
+
+
+def conversations(folder: Path, switch: str) -> Iterator[Conversation]:
+    """All rows of a switch; none where it counted none. Its sums begin again with each restart."""
+    pattern = re.compile(re.escape(switch) + r"(?:\.(\d+))?\.flows\.csv")
+    files = [(int(found[1] or 1), path) for path in folder.glob(f"{switch}*.flows.csv") if (found := pattern.fullmatch(path.name))]
+    for _, path in sorted(files):
+        before: dict[tuple[str, ...], tuple[int, int, int]] = {}
+        with path.open(newline="", errors="replace", encoding="utf-8") as file:
+            rows = csv.reader(file)
+            header = next(rows, [])
+            for row in rows:
+                if len(row) != len(header) or not row[-1]:
+                    continue  # a switch that was killed leaves half a line
+                key = tuple(row[1:8])
+                sums = (int(row[8]), int(row[9]), int(row[10]))
+                last = before.get(key, (0, 0, 0))
+                before[key] = sums
+                grown = [now - then for now, then in zip(sums, last)]
+                yield Conversation(float(row[0]), int(row[1]), row[2], row[3], row[4], int(row[5]), int(row[6]), int(row[7]), *grown)
 
 
 _QUEUE_TOTALS = frozenset(("arrived_packets", "tail_drops", "dequeued_packets", "tx_packets", "tx_bytes"))

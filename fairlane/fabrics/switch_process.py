@@ -32,7 +32,8 @@ class PortSetting:
 
 @dataclass(frozen=True)
 class SwitchSettings:
-    """log: the switch's output. stats: CSV that the embedded switch writes each stats_interval_s. links: its file of `link_plans.py`."""
+    """log: the switch's output. stats: CSV that the embedded switch writes each stats_interval_s. links: its file of `link_plans.py`. count_flows: the embedded switch counts
+    each conversation, too."""
 
     name: str
     device_id: int
@@ -44,6 +45,7 @@ class SwitchSettings:
     seed: int = 1
     pcap: Path | None = None
     links: Path | None = None
+    count_flows: bool = False
 
     @property
     def thrift_port(self) -> int:
@@ -78,6 +80,8 @@ def embedded_command(program: Path, settings: SwitchSettings) -> list[str]:
     if settings.links is not None:
         command += ["--links", str(settings.links)]
     command += ["--stats", str(settings.stats), "--stats-interval", f"{settings.stats_interval_s:g}", "--seed", str(settings.seed)]
+    if settings.count_flows:
+        command.append("--count-flows")
     if settings.pcap is not None:
         command += ["--pcap", str(settings.pcap)]
     command += ["--", "--grpc-server-addr", settings.address, "--cpu-port", str(CPU_PORT)]

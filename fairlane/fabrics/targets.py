@@ -128,13 +128,18 @@ def resolve(
     sizes: PacketSizes = PacketSizes(1000, 1000),
     compiler: CompilerChoice = "auto",
     changes: Sequence[tuple[Change, str, int]] = (),
+    flows_counted: bool = False,
 ) -> Toolchain:
     """`auto`: BMv2 if both it and p4c are installed and it can run this network, otherwise the embedded switch; p4c with BMv2
-    if it is installed, otherwise our compiler. sizes: of the packets that the network will carry. changes: of its links."""
+    if it is installed, otherwise our compiler. sizes: of the packets that the network will carry. changes: of its links. flows_counted: the switches
+    must count each flow, because its programs keep no records."""
     bmv2 = probes.program(BMV2.program)
     p4c, our_compiler = probes.program("p4c-bm2-ss"), probes.program("fairlane-compile")
-    obstacle = link_plans.bmv2_obstacle(topology, changes) or bmv2_ports.obstacle(
-        topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None
+    counted = "it counts no bytes of single flows, and flows of kind command have no other record" if flows_counted else None
+    obstacle = (
+        counted
+        or link_plans.bmv2_obstacle(topology, changes)
+        or bmv2_ports.obstacle(topology, probes.has_qdisc("netem"), probes.program("fairlane-link") is not None)
     )
     if choice == BMV2.name:
         if bmv2 is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fairlane.experiments import sweep
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import targets
+from fairlane.fabrics import flows, targets
 from fairlane.fabrics.base import Fabric, Ready, Settings
 from fairlane.fabrics.switch_process import BMV2
 from fairlane.inputs.located_toml import Document
@@ -23,6 +23,9 @@ class Virtual(Fabric):
         from fairlane.fabrics import virtual_fabric  # loads the compiled module
 
         self.check_target(settings.target)
+        for flow in experiment.flows:
+            if flow.commands is not None:
+                raise flows.only_real(flow)
         virtual_fabric.check_built()
         compiler = targets.compiler(settings.compiler)
         options = virtual_fabric.Options(compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live)

@@ -20,6 +20,8 @@ from fairlane.controller.plane import own_file
 from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.timetable import NS
 from fairlane.errors import CANNOT_RUN_HERE, ProgramRefused, Refusal, RunFailed
+from fairlane.experiments import paths
+from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import control_plane, descriptors, flows, raw, targets
@@ -145,6 +147,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         for index, flow in enumerate(experiment.flows):
             if flow.start_s < experiment.duration_s:
                 add_flow(network, flow, addresses.hosts, timing, experiment.seed * 1000 + index, headers)
+        for flow in experiment.flows:
+            if flow.after and flow.start_s < experiment.duration_s:
+                network.start_after(flow.name, list(flow.after), round(flow.after_s * NS))
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
@@ -177,7 +182,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
         for f in experiment.flows
         for r in f.all_receivers
-        for trip in [addressing.round_trip_s(experiment.topology, f.sender, r)]
+        for trip in [addressing.round_trip_s(experiment.topology, f.sender, r, seed=experiment.seed)]
     ]
     return outcome
 
@@ -299,7 +304,7 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
 def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: int, headers: Headers) -> None:
     """ValueError when the network refuses it. seed: of the flow's own random numbers. Refusal: as of `Headers.of`."""
     settings = flow.settings
-    rtp_port = flows.RTP_PORT + flow.port_offset
+    rtp_port = paths.RTP_PORT + flow.port_offset
     if isinstance(settings, TcpSettings):
         flavour = flow.kind.removeprefix("tcp-")
         if flavour == "reno" and not settings.paper_reno:
@@ -308,12 +313,14 @@ def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: i
             flavour=flavour,
             packet_bytes=settings.packet_bytes,
             bytes=settings.file_bytes,
-            options=settings.network_options(),
+            options=settings.network_options() | ({"handshake": False} if flow.answers else {}),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
-        network.add_tcp_flow(_path(flow, timing, flows.TCP_PORT + flow.port_offset), tcp)
+        network.add_tcp_flow(_path(flow, timing, paths.TCP_PORT + flow.port_offset), tcp)
     elif isinstance(settings, AlgorithmSettings):
         _add_algorithm_flow(network, flow, settings, hosts, timing, seed, headers, rtp_port)
+    elif isinstance(settings, CommandSettings):
+        raise flows.only_real(flow)
     else:
         application = flows.source(settings).application()
         assert application is not None, "such a source limits its flow"

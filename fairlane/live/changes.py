@@ -78,12 +78,10 @@ def _settings(experiment: Experiment, kind: str, sender: str, receiver: str) -> 
     for flow in experiment.flows:
         if flow.kind == kind:
             return flow.settings
-    return kinds.settings(
-        located_toml.parse("", "the live view"),
-        kind,
-        (),
-        loader.ways([*((f.sender, *f.all_receivers) for f in experiment.flows), (sender, receiver)], experiment.topology)[-1],
-    )
+    known = [(f.kind, (f.sender, *f.all_receivers), f.port_offset) for f in experiment.flows]
+    own = (kind, (sender, receiver), loader.Ports(experiment.flows).take(sender, [receiver]))
+    way = loader.ways([*known, own], experiment.topology, experiment.seed)[-1]
+    return kinds.settings(located_toml.parse("", "the live view"), kind, (), way)
 
 
 def _stop(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[str, Any]]:

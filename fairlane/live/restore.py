@@ -24,7 +24,10 @@ def experiment_of(written: dict[str, Any]) -> Experiment:
     """KeyError, TypeError, ValueError: it is no experiment of this version."""
     settings = written["settings"]
     recorded.know(written)
-    topology = Topology(tuple(Node(**node) for node in written["topology"]["nodes"]), tuple(map(_link, written["topology"]["links"])))
+    network = written["topology"]
+    topology = Topology(
+        tuple(Node(**node) for node in network["nodes"]), tuple(map(_link, network["links"])), network.get("routing", "single")
+    )
     return Experiment(
         written["id"],
         Settings(settings["title"], settings["bottleneck"], {}, (), window_from=settings["window_from"]),
@@ -68,4 +71,5 @@ def _flow(given: dict[str, Any]) -> Flow:
     if kinds.is_tcp(given["kind"]):
         known = {field.name for field in dataclasses.fields(TcpSettings)}
         made = TcpSettings(**{key: value for key, value in settings.items() if key in known})
-    return Flow(**{**given, "settings": made, "receivers": tuple(given["receivers"]), "receiver_start_s": tuple(given["receiver_start_s"])})
+    arrays = {key: tuple(given.get(key, ())) for key in ("receivers", "receiver_start_s", "after")}
+    return Flow(**{**given, "settings": made, **arrays})

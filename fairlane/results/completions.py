@@ -6,16 +6,16 @@ import math
 from collections.abc import Iterable, Sequence
 
 from fairlane.arithmetic import total
-from fairlane.experiments.model import Flow
-from fairlane.topologies import addressing
-from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology
+from fairlane.experiments import paths
+from fairlane.experiments.model import Experiment, Flow
+from fairlane.topologies.model import ETHERNET_BYTES, Port
 
 PERCENTILES = (50, 95, 99)
 _PLAIN_BYTES = 40
 """Of IPv4 and TCP without options."""
 
 
-def empty_network_s(topology: Topology, flow: Flow, handshake: bool) -> float:
+def empty_network_s(experiment: Experiment, flow: Flow, handshake: bool) -> float:
     """Seconds that a TCP flow's file needs at least in a network without other traffic: its segments follow each other at the rate of the slowest link, the
     last one is acknowledged, and a handshake comes before. Not a number for a flow without end."""
     settings = flow.tcp_settings
@@ -23,8 +23,8 @@ def empty_network_s(topology: Topology, flow: Flow, handshake: bool) -> float:
         return math.nan
     headers = settings.packet_bytes - settings.payload_bytes
     segments, rest = divmod(settings.file_bytes, settings.payload_bytes)
-    there = addressing.path(topology, flow.sender, flow.receiver)
-    back = addressing.path(topology, flow.receiver, flow.sender)
+    there = paths.there(experiment, flow)
+    back = paths.back(experiment, flow)
     opening_s = _crossing_s(there, _PLAIN_BYTES) + _crossing_s(back, _PLAIN_BYTES) if handshake else 0.0
     last_bytes = rest + headers if rest else settings.packet_bytes
     before = segments if rest else segments - 1

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fairlane.arithmetic import power, total
 from fairlane.arrays import np
+from fairlane.experiments import paths
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import record_roles
 from fairlane.fabrics.outcome import Outcome
-from fairlane.topologies import addressing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -292,9 +292,7 @@ def _quantile(growth: dict[str, float], part: float) -> float:
 
 def _shortest_round_trip(experiment: Experiment) -> float:
     trips = [
-        2 * total(p.link.delay_s for p in addressing.path(experiment.topology, f.sender, receiver))
-        for f in experiment.flows
-        for receiver in f.all_receivers
+        2 * total(p.link.delay_s for p in paths.there(experiment, f, receiver)) for f in experiment.flows for receiver in f.all_receivers
     ]
     # Below 1 ms no user-space switch keeps a tenth of it.
     return max(1e-3, min(trips, default=1e-3))

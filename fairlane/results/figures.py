@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlane.arithmetic import square, total
 from fairlane.experiments.model import Check
 from fairlane.results import completions
 from fairlane.results.delays import NO_DELAYS, Delays
+from fairlane.results.queries import QueryFigures
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,13 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Figures:
-    """window_s: what all of it is over, in seconds since the run began (checks that speak of joins: the whole run)."""
+    """window_s: what all of it is over, in seconds since the run began (checks that speak of joins, and queries: the whole run)."""
 
     window_s: tuple[float, float]
     flows: list[FlowFigures]
     links: list[LinkFigures]
     checks: list[CheckResult]
+    queries: Sequence[QueryFigures] = ()
 
     @property
     def kinds(self) -> list[KindFigures]:

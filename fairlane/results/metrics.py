@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from fairlane.arithmetic import total
 from fairlane.arrays import np
-from fairlane.results import metrics_layers, metrics_rtcp, queues
+from fairlane.experiments import paths
+from fairlane.results import metrics_layers, metrics_rtcp, queries, queues
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, active_flows
 from fairlane.results.shares import ShareTable, group_of
-from fairlane.topologies import addressing
 from fairlane.topologies.model import ETHERNET_BYTES
 
 # How long a packet may take beyond propagation and full queues, and the clocks' and processes' own delay (seconds).
@@ -27,7 +27,7 @@ def compute(series: Series, shares: ShareTable | None = None) -> Figures:
     links = [_link(series, key, window) for key in series.links]
     figures = Figures(window, flows, links, [])
     checks = [CheckResult(c, CHECK_METRICS[c.metric](series, figures)) for c in series.experiment.settings.checks]
-    return Figures(window, flows, links, checks)
+    return Figures(window, flows, links, checks, queries.figures(series))
 
 
 def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, float]) -> FlowFigures:
@@ -126,7 +126,7 @@ def _crossing(series: Series) -> set[str]:
     """Flows whose path has the bottleneck."""
     names = set()
     for record in series.flows:
-        path = addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+        path = paths.there(series.experiment, record.flow)
         if series.experiment.bottleneck in {(p.node, p.number) for p in path}:
             names.add(record.flow.name)
     return names
@@ -171,11 +171,7 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
     }
     good = packets = 0
     for record in series.flows:
-        path = [
-            p
-            for p in addressing.path(topology, record.flow.sender, record.flow.receiver)
-            if p.node in topology.switches and p.node not in plain
-        ]
+        path = [p for p in paths.there(series.experiment, record.flow) if p.node in topology.switches and p.node not in plain]
         # The longest that a packet can be under way.
         longest = _SLACK_S + total(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
         for time_s, desired_bps in record.controls:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import partial
 
 from fairlane.arithmetic import total
+from fairlane.experiments import paths
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.results.figures import Figures
 from fairlane.results.layers import Heard, LayeredRecord
 from fairlane.results.series import FlowRecord, Series
-from fairlane.topologies import addressing
 
 # A control packet may be so long under way after its sender has announced other sizes.
 _UNDER_WAY_S = 3.0
@@ -88,7 +88,7 @@ def als_tcp_ratios(series: Series, record: LayeredRecord, window: Window) -> dic
     topology = series.experiment.topology
     crossing: dict[tuple[str, int], list[FlowRecord]] = {}
     for one in series.flows:
-        for port in addressing.path(topology, one.flow.sender, one.flow.receiver):
+        for port in paths.there(series.experiment, one.flow):
             if port.peer in topology.switches and port.node in topology.switches:
                 crossing.setdefault((port.node, port.number), []).append(one)
     ratios = {}

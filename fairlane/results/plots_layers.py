@@ -12,10 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from fairlane.experiments import paths
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.results.layers import LayeredRecord
 from fairlane.results.series import FlowRecord, Series
-from fairlane.topologies import addressing
 
 _BIN_S = 5.0
 # Okabe and Ito's, which the colour-blind can distinguish too.
@@ -54,7 +54,7 @@ def _links(series: Series, record: LayeredRecord) -> dict[str, list[FlowRecord]]
     topology = series.experiment.topology
     crossing: dict[str, list[FlowRecord]] = {}
     for one in series.flows:
-        for port in addressing.path(topology, one.flow.sender, one.flow.receiver):
+        for port in paths.there(series.experiment, one.flow):
             if port.node in topology.switches and port.peer in topology.switches:
                 crossing.setdefault(f"{port.node}->{port.peer}", []).append(one)
     return {

@@ -63,6 +63,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
             }
             for k in figures.kinds
         ],
+        **({"queries": [dataclasses.asdict(q) for q in figures.queries]} if figures.queries else {}),
         "links": [
             {
                 "name": x.name,
@@ -116,6 +117,8 @@ def show(console: Console, experiment: Experiment, figures: Figures) -> None:
         console.print(f"{len(figures.flows) - _MOST_ROWS} more flows are in summary.json.", highlight=False)
     if len(figures.flows) > len(figures.kinds) > 0:
         console.print(_kinds(figures))
+    if figures.queries:
+        console.print(_queries(figures))
     trunks = set(_trunks(experiment))
     console.print(_links(figures, trunks))
     if any(x.waits for x in figures.links) or any(k.delay.packets for k in figures.kinds):
@@ -207,6 +210,15 @@ def _kinds(figures: Figures) -> Table:
             _known(k.jain_index, 3),
             *([str(k.complete), times, slowdowns] if ends else []),
         )
+    return table
+
+
+def _queries(figures: Figures) -> Table:
+    parts = [f"p{part}" for part in completions.PERCENTILES]
+    table = _table("Queries", "workload", "pattern", "queries", "complete", f"after s, {', '.join(parts)}")
+    for q in figures.queries:
+        times = ", ".join(_known(q.completion_s.get(part, math.nan), 3) for part in parts)
+        table.add_row(q.workload, q.pattern, str(q.queries), str(q.complete), times)
     return table
 
 

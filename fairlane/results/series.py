@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fairlane.arrays import np
 from fairlane.controller.records import counted_columns, loop_drops
 from fairlane.experiments import model
+from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.hosts.records import PLAIN_HEADERS_BYTES
-from fairlane.results import columns, completions, delays, layers
+from fairlane.results import columns, completions, conversations, delays, layers
 from fairlane.results.delays import NO_DELAYS, Delays
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _INSTANT_S = 1e-6
-FLOW_RECORDS = frozenset(("start", "data", "sent", "control", "end", "first_data", "complete", "feedback", *layers.FLOW_RECORDS))
+_NO_TIME_S = 1e-9
+"""Differences of two times of the same instant are below."""
+FLOW_RECORDS = frozenset(
+    ("start", "data", "sent", "control", "end", "first_data", "complete", "delivered", "feedback", *layers.FLOW_RECORDS)
+)
 """The kinds of an algorithm's records that are read here."""
 FEEDBACK_RECORDS = frozenset(("feedback",))
 """Of these, those that only `round_trips` and `reports` need; an algorithm writes one for each acknowledgement."""
@@ -66,8 +71,8 @@ class FlowRecord:
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
     start until the last byte of a flow that ends by itself was acknowledged; startup_s: of a TCP flow, from its start until it sent data; both not a number for
-    others, and for kernels' TCP. slowdown: completion_s over the time that the same file needs in an empty network. one_way, rtt: delays of single packets in the run's
-    window, from sender to receiver, and round trips as the sender measured them; empty where nobody did."""
+    others, and for kernels' TCP of iperf3. delivered_s: when the receiver had the last byte, in seconds since the run began, where that is recorded. slowdown: completion_s over the time that the same file needs in an empty network.
+    one_way, rtt: delays of single packets in the run's window, from sender to receiver, and round trips as the sender measured them; empty where nobody did."""
 
     flow: Flow
     goodput: Steps
@@ -87,6 +92,7 @@ class FlowRecord:
     control_bytes: Sequence[tuple[float, int]] = ()
     completion_s: float = math.nan
     startup_s: float = math.nan
+    delivered_s: float = math.nan
     slowdown: float = math.nan
     one_way: Delays = NO_DELAYS
     rtt: Delays = NO_DELAYS
@@ -189,11 +195,12 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
+    counted = conversations.of_run(folder, experiment, timing.begin_s)
     flows = [
-        _with_delays(_with_slowdown(record, experiment.topology), f, measured)
+        _with_delays(_with_slowdown(record, experiment), f, measured)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
-        for record in _flow(folder, f, timing, every_s, whole)
+        for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
     ]
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
 
@@ -413,13 +420,67 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         round_trips=sendings.pairs("t", "rtt_s"),
         completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
         startup_s=float(sent["first_data"]["t"][0] - active[0]) if active is not None and len(sent["first_data"]) else math.nan,
+        delivered_s=float(received["delivered"]["t"][0]) if len(received["delivered"]) else math.nan,
     )
 
 
-def _with_slowdown(record: FlowRecord, topology: Topology) -> FlowRecord:
-    if math.isnan(record.completion_s):
+def _command(folder: Path, flow: Flow, timing: Timing, counted: conversations.Counted) -> FlowRecord:
+    """Of real programs: bytes as the switches counted them, the rest as the kernel says it of the sender's sockets. Complete when the program that does
+    not wait for the other one has ended by itself, and successfully."""
+    settings = flow.settings
+    assert isinstance(settings, CommandSettings)
+    kinds = ("start", "sockets", "end")
+    ends = {role: columns.by_kind(raw.flow_records(folder, flow.name, role), kinds, timing.begin_s) for role in ("sender", "receiver")}
+    first = "sender" if settings.sender and not settings.waits("sender") else "receiver"
+    sent, received, sockets = counted.sent, counted.received, ends["sender"]["sockets"]
+    active = None
+    if len(sent.times_s) > 1:
+        begun = ends[first]["start"]["t"]
+        # Packets are known by intervals; a program sends none before it starts.
+        start_s = max(float(sent.times_s[0]), float(begun[0]) if len(begun) else -math.inf)
+        end_s = max(float(sent.times_s[-1]), float(received.times_s[-1]))
+        active = (min(start_s, float(sent.times_s[1])), end_s)
+    both = np.unique(np.concatenate([sent.times_s, received.times_s]))
+    of_sent, of_received = (Steps(sums.times_s, sums.packets) for sums in (sent, received))
+    return FlowRecord(
+        flow,
+        goodput=Steps(received.times_s, received.payload_bytes),
+        sent=of_sent,
+        lost=Steps(both, _lost_by(of_sent.at(both) - of_received.at(both))),
+        sending_rate=[],
+        controls=[],
+        active=active,
+        sent_bytes=Steps(sent.times_s, sent.bytes),
+        received=Steps(received.times_s, received.bytes),
+        packets=of_received,
+        outstanding=sockets.pairs("t", "cwnd_bytes"),
+        round_trips=sockets.pairs("t", "rtt_s"),
+        completion_s=_ended_after(ends[first], settings),
+    )
+
+
+def _lost_by(missing: np.ndarray) -> np.ndarray:
+    """Packets that were lost by each instant, from those that had been sent and not received then: lost, or under way. The lost ones are missing at all later
+    instants, too, so that there are no more of them than are missing at any."""
+    found = missing.tolist()
+    for at in range(len(found) - 2, -1, -1):
+        found[at] = min(found[at], found[at + 1])
+    return np.asarray(found, dtype=float)
+
+
+def _ended_after(records: _Records, settings: CommandSettings) -> float:
+    """Seconds from the start of a program to its end, if it has ended by itself with a code of success; otherwise not a number."""
+    start, end = records["start"]["t"], records["end"]
+    codes = end["exit_code"]
+    if not len(start) or not len(codes) or end["stopped"][0] != 0 or codes[0] not in settings.exit_codes:
+        return math.nan
+    return float(end["t"][0] - start[0])
+
+
+def _with_slowdown(record: FlowRecord, experiment: Experiment) -> FlowRecord:
+    if math.isnan(record.completion_s) or not isinstance(record.flow.settings, TcpSettings):
         return record
-    alone_s = completions.empty_network_s(topology, record.flow, handshake=record.startup_s > 0)
+    alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
     return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
 
 

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from fairlane.topologies import addressing
+from fairlane.experiments import paths
 
 if TYPE_CHECKING:
     from fairlane.results.series import FlowRecord, LinkRecord, Series
@@ -166,7 +166,7 @@ class _Rates:
 
 def _path(series: Series, record: FlowRecord) -> dict[_Link, float]:
     """The output ports that a flow's packets take, and the rate of each at the beginning."""
-    ports = addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+    ports = paths.there(series.experiment, record.flow)
     return {(port.node, port.number): port.link.rate_bps for port in ports}
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.results import completions, delays, metrics
+from fairlane.results import completions, delays, metrics, queries
 from fairlane.results.delays import Delays
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, Steps
@@ -164,6 +164,10 @@ def _delay_of(what: str, figure: str) -> Callable[[list[FlowRecord], Window], fl
     return lambda flows, window: Delays.together(getattr(f, what) for f in flows).figure(figure)
 
 
+def _percentile_of_queries(part: int) -> Callable[[list[FlowRecord], Window], float]:
+    return lambda flows, window: completions.percentile(queries.completions_s(flows), part)
+
+
 OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "count": lambda flows, window: float(len(flows)),
     "mean_bps": lambda flows, window: mean(_rates(flows, window)),
@@ -193,6 +197,10 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     **{f"slowdown_p{part}": _percentile_of("slowdown", part) for part in completions.PERCENTILES},
     **{f"delay_{figure}_s": _delay_of("one_way", figure) for figure in delays.FIGURES},
     **{f"rtt_{figure}_s": _delay_of("rtt", figure) for figure in delays.FIGURES},
+    "queries": lambda flows, window: float(len(queries.of_flows(flows))),
+    "queries_complete": lambda flows, window: float(len(queries.completions_s(flows))),
+    "query_mean_s": lambda flows, window: mean(queries.completions_s(flows)),
+    **{f"query_p{part}_s": _percentile_of_queries(part) for part in completions.PERCENTILES},
     "mean_delay_s": lambda flows, window: mean(_delays_s(flows, window)),
 }
 """Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)

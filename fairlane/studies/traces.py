@@ -1,4 +1,4 @@
-"""The user's own traces, and distributions of sizes, in a study: results depend on their text, and each job carries it to its worker."""
+"""The user's own traces of links and arrivals, and distributions of sizes, in a study: results depend on their text, and each job carries it to its worker."""
 
 from __future__ import annotations
 
@@ -16,14 +16,24 @@ from fairlane.topologies import trace
 def own(document: Document) -> dict[str, Path]:
     """Files beside an experiment's file, by the names that it gives them; Fairlane's own are everywhere."""
     traces = {document.at(path): trace.file_of(document, path) for path in _keys(document.values.get("topology"), ("topology",))}
-    sizes = {document.at(path): workloads.file_of(document, path) for path in _sizes(document)}
-    return {name: file for name, file in (traces | sizes).items() if file.parent not in (trace.FOLDER, workloads.FOLDER)}
+    of_workloads = {document.at(path): workloads.file_of(document, path) for path in _of_workloads(document)}
+    return {name: file for name, file in (traces | of_workloads).items() if file.parent not in (trace.FOLDER, workloads.FOLDER)}
 
 
-def _sizes(document: Document) -> list[KeyPath]:
+_OF_WORKLOAD = (("sizes",), ("arrivals", "file"))
+"""Keys of a workload that name files, where they are texts."""
+
+
+def _of_workloads(document: Document) -> list[KeyPath]:
     tables = document.values.get("workloads")
     named = enumerate(tables) if isinstance(tables, list) else ()
-    return [("workloads", i, "sizes") for i, table in named if isinstance(table, dict) and isinstance(table.get("sizes"), str)]
+    return [("workloads", i, *key) for i, table in named for key in _OF_WORKLOAD if isinstance(_inner(table, key), str)]
+
+
+def _inner(value: Any, keys: KeyPath) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def carried(file: Path) -> tuple[str, str]:
@@ -38,11 +48,17 @@ def renamed(document: Document, names: Mapping[str, str]) -> Document:
         return document
     values = {**document.values, "topology": _renamed(document.values["topology"], names)}
     if "workloads" in values:
-        values["workloads"] = [
-            {**table, "sizes": names.get(table["sizes"], table["sizes"])} if isinstance(table.get("sizes"), str) else table
-            for table in values["workloads"]
-        ]
+        values["workloads"] = [_workload_renamed(table, names) for table in values["workloads"]]
     return Document(document.name, values, document.places)
+
+
+def _workload_renamed(table: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    renamed = dict(table)
+    if isinstance(sizes := table.get("sizes"), str):
+        renamed["sizes"] = names.get(sizes, sizes)
+    if isinstance(file := _inner(table, ("arrivals", "file")), str):
+        renamed["arrivals"] = {**table["arrivals"], "file": names.get(file, file)}
+    return renamed
 
 
 def everywhere(value: Any, names: Mapping[str, str]) -> Any:

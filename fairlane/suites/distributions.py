@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlane.arithmetic import square, total
+from fairlane.experiments import paths
 from fairlane.results.series import FlowRecord, Series
 from fairlane.suites import media
-from fairlane.topologies import addressing
 
 ROUND_TRIPS = 10
 """K: measurements are of so many least round trips [RFC 7928 sec 2.7]."""
@@ -55,8 +55,7 @@ def of(series: Series) -> list[Periods]:
 
 def least_round_trip_s(series: Series, record: FlowRecord) -> float:
     """Propagation both ways."""
-    topology, flow = series.experiment.topology, record.flow
-    ways = (addressing.path(topology, flow.sender, flow.receiver), addressing.path(topology, flow.receiver, flow.sender))
+    ways = (paths.there(series.experiment, record.flow), paths.back(series.experiment, record.flow))
     return total(port.link.delay_s for way in ways for port in way)
 
 

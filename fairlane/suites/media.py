@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from fairlane.arithmetic import total
+from fairlane.experiments import paths
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.results import shares
 from fairlane.results.figures import jain_index
 from fairlane.results.frames import Frame
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.studies.measures import coefficient_of_variation
-from fairlane.topologies import addressing
 from fairlane.topologies.model import Port
 
 BIN_S = 0.2
@@ -137,7 +137,7 @@ def fair_shares(capacities_bps: Mapping[_Link, float], routes: Sequence[Sequence
 def _trunks(series: Series, record: FlowRecord) -> list[_Link]:
     """The ports of the links between switches that a flow's data cross."""
     switches = set(series.experiment.topology.switches)
-    path = addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+    path = paths.there(series.experiment, record.flow)
     return [(port.node, port.number) for port in path if port.node in switches and port.peer in switches]
 
 
@@ -169,7 +169,7 @@ def _base_delay_s(series: Series, record: FlowRecord, start_s: float, end_s: flo
         _propagation_s(series, p, start_s)
         + p.link.mean_jitter_s
         + bits / (_capacity_bps(series.links[p.node, p.number], start_s, end_s) if (p.node, p.number) in trunks else p.link.rate_bps)
-        for p in addressing.path(series.experiment.topology, record.flow.sender, record.flow.receiver)
+        for p in paths.there(series.experiment, record.flow)
     )
 
 

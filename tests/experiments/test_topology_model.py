@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import itertools
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlane.p4src.schemes.red.scheme import Red
-from fairlane.topologies import addressing, builders
+from fairlane.topologies import addressing, builders, equal_cost
 from fairlane.topologies.builders import LinkSpec
+from fairlane.topologies.equal_cost import FiveTuple
 from fairlane.topologies.model import Link, Node, Topology, TopologyError
 
 TRUNK = LinkSpec(10e6, 0.005, 100, (Red(0.5, 0.95, 0.1, 0.002),))
@@ -93,7 +95,11 @@ def test_pings_share_the_ports_that_they_cross() -> None:
     assert addressing.busiest_share(topology, []) == 0.0
 
 
-topologies_of_all_kinds = st.one_of(
+topologies_of_all_kinds: st.SearchStrategy[Topology] = st.one_of(
+    st.builds(builders.leaf_spine, st.integers(1, 4), st.integers(1, 5), st.integers(1, 4), st.just(TRUNK), st.just(ACCESS)),
+    st.builds(builders.fat_tree, st.sampled_from([2, 4, 6]), st.just(TRUNK), st.just(ACCESS)),
+    st.builds(builders.ring, st.integers(3, 9), st.integers(1, 3), st.just(TRUNK), st.just(ACCESS)),
+    st.builds(builders.parking_lot, st.integers(2, 7), st.just(TRUNK), st.just(ACCESS)),
     st.builds(builders.dumbbell, st.integers(1, 30), st.just(TRUNK), st.just(ACCESS)),
     st.integers(2, 7).flatmap(
         lambda n: st.builds(
@@ -121,17 +127,20 @@ def test_routes_lead_from_every_host_to_every_other(topology: Topology, data: st
     # Walk hop by hop, as the switches do: longest prefix, then the frame's new addresses must be those of the next hop.
     ports = topology.ports()
     target = ipaddress.IPv4Address(addresses.hosts[destination].ip)
+    flow = FiveTuple(addresses.hosts[source].ip, str(target), 6, data.draw(st.integers(0, 65535)), 5201)
+    seed = data.draw(st.integers(0, 9))
     node, mac, hops = ports[source][0].peer, addresses.hosts[source].gateway_mac, []
     while node != destination:
         assert mac in {addresses.port_macs[node, p.number] for p in ports[node]}
         matching = [r for r in addresses.routes[node] if target in ipaddress.IPv4Network(r.prefix)]
         route = max(matching, key=lambda r: ipaddress.IPv4Network(r.prefix).prefixlen)
-        hops.append((node, route.port))
-        mac = route.dst_mac
-        node = next(p.peer for p in ports[node] if p.number == route.port)
+        hop = equal_cost.chosen(route.hops, equal_cost.seed_of(seed, node), flow)
+        hops.append((node, hop.port))
+        mac = hop.dst_mac
+        node = next(p.peer for p in ports[node] if p.number == hop.port)
         assert len(hops) <= len(topology.switches)
     assert mac == addresses.hosts[destination].mac
-    assert hops == [(p.node, p.number) for p in addressing.path(topology, source, destination)[1:]]
+    assert hops == [(p.node, p.number) for p in addressing.path(topology, source, destination, flow, seed)[1:]]
 
 
 def test_the_way_of_least_delay_is_taken() -> None:
@@ -146,30 +155,61 @@ def test_the_way_of_least_delay_is_taken() -> None:
     assert [p.node for p in addressing.path(Topology(nodes, links), "h1", "h2")] == ["h1", "s1", "s2", "s3"]
 
 
-def test_more_switches_or_hosts_than_addresses_are_refused() -> None:
-    """Where the network is made, so that a file is refused before anything starts; and before a huge number fills the memory."""
+def test_a_larger_network_has_larger_subnets() -> None:
+    """Up to 254 switches of up to 253 hosts, addresses are as they always were."""
     link = Link(("s1", "s2"), 1e6)
     switches = [Node(f"s{i}", "switch") for i in range(1, 256)]
     links = [dataclasses.replace(link, ends=(a.name, b.name)) for a, b in itertools.pairwise(switches)]
-    assert len(addressing.assign(Topology(tuple(switches[:254]), tuple(links[:253]))).routes) == 254
-    with pytest.raises(TopologyError, match="255 switches: a network has at most 254") as refusal:
-        Topology(tuple(switches), tuple(links))
-    assert refusal.value.where == ("nodes", 254)
-    hosts = [Node(f"h{i}", "host") for i in range(1, 255)]
+    small = addressing.routes(Topology(tuple(switches[:254]), tuple(links[:253])))
+    assert (len(small), small["s1"][-1].prefix) == (254, "10.0.254.0/24")
+    host, access = Node("h1", "host"), dataclasses.replace(link, ends=("h1", "s255"))
+    large = addressing.assign(Topology((*switches, host), (*links, access)))
+    assert large.hosts["h1"] == addressing.HostAddress("10.1.254.1", "02:00:00:ff:00:01", "10.1.255.254", "02:01:00:ff:00:02")
+    # No packet is ever for a switch without hosts.
+    assert [route.prefix for route in large.routes["s1"]] == ["10.1.254.0/23"]
+
+
+def test_a_switch_has_as_many_hosts_as_ports() -> None:
+    """More are refused where the network is made, so that a file is refused before anything starts."""
+    link = Link(("s1", "s2"), 1e6)
+    hosts = [Node(f"h{i}", "host") for i in range(1, 511)]
     links = [dataclasses.replace(link, ends=(host.name, "s1")) for host in hosts]
-    addresses = addressing.assign(Topology((Node("s1", "switch"), *hosts[:253]), tuple(links[:253])))
-    assert len({address.ip for address in addresses.hosts.values()}) == 253
-    with pytest.raises(TopologyError, match="s1 has more than 253 hosts") as refusal:
+    for count, last in ((253, "10.0.1.253"), (254, "10.0.2.254"), (509, "10.0.3.253")):
+        addresses = addressing.assign(Topology((Node("s1", "switch"), *hosts[:count]), tuple(links[:count])))
+        assert len({address.ip for address in addresses.hosts.values()}) == count
+        assert len({address.mac for address in addresses.hosts.values()} | set(addresses.port_macs.values())) == 2 * count
+        assert addresses.hosts[f"h{count}"].ip == last
+        assert last != addresses.hosts["h1"].gateway_ip
+    with pytest.raises(TopologyError, match=r"s1 has more links than ports \(509\)") as refusal:
         Topology((Node("s1", "switch"), *hosts), tuple(links))
-    assert refusal.value.where == ("nodes", 254)
-    with pytest.raises(TopologyError, match="switches: a chain has 2 to 254, got 300"):
-        builders.chain([(1, 2)], 300, TRUNK, ACCESS)
-    with pytest.raises(TopologyError, match="paths: 300 paths begin or end at switch 1"):
-        builders.chain([(1, 2)] * 300, 2, TRUNK, ACCESS)
-    with pytest.raises(TopologyError, match="hosts_per_leaf: 1 to 253"):
-        builders.tree([TRUNK], 10**12, ACCESS)
-    with pytest.raises(TopologyError, match="branches: a tree has at most 253"):
-        builders.tree([TRUNK] * 254, 1, ACCESS)
+    assert refusal.value.where == ("links", 509)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: builders.chain([(1, 2)], 40_000, TRUNK, ACCESS), "switches: a chain has 2 to 32767, got 40000"),
+        (
+            lambda: builders.chain([(1, 2)] * 600, 2, TRUNK, ACCESS),
+            "paths: 600 paths begin or end at switch 1, which has at most 509 hosts",
+        ),
+        (lambda: builders.tree([TRUNK], 10**12, ACCESS), "hosts_per_leaf: 1 to 508, because a switch has 509 ports, got 1000000000000"),
+        (lambda: builders.tree([TRUNK] * 40_000, 1, ACCESS), "branches: a tree has at most 508, got 40000"),
+        (lambda: builders.leaf_spine(2, 2, 1000, TRUNK, ACCESS), "hosts_per_leaf: 1 to 507, because a switch has 509 ports, got 1000"),
+        (lambda: builders.leaf_spine(600, 2, 1, TRUNK, ACCESS), "leaves: 1 to 509, as many as a spine has ports, got 600"),
+        (lambda: builders.leaf_spine(2, 509, 1, TRUNK, ACCESS), "spines: 1 to 508, because a leaf has 509 ports, got 509"),
+        (lambda: builders.fat_tree(5, TRUNK, ACCESS), "k: an even number of ports, 2 to 48, got 5"),
+        (lambda: builders.ring(2, 1, TRUNK, ACCESS), "switches: a ring has 3 to 32767, got 2"),
+        (lambda: builders.ring(3, 508, TRUNK, ACCESS), "hosts_per_switch: 1 to 507, because a switch has 509 ports, got 508"),
+        (lambda: builders.parking_lot(1, TRUNK, ACCESS), "switches: a parking lot has 2 to 32767, got 1"),
+        (lambda: builders.dumbbell(509, TRUNK, ACCESS), "pairs: a dumbbell has 1 to 508 pairs of hosts, got 509"),
+    ],
+)
+def test_builders_name_the_number_at_fault(make: Callable[[], Topology], message: str) -> None:
+    """Before a huge number fills the memory."""
+    with pytest.raises(TopologyError) as refused:
+        make()
+    assert str(refused.value) == message
 
 
 @settings(max_examples=30)
@@ -183,11 +223,14 @@ def test_arrivals_are_the_ports_that_paths_enter_by(data: st.DataObject) -> None
     at = data.draw(st.lists(st.sampled_from(switches), min_size=2, max_size=7), "hosts")
     hosts = [f"h{i + 1}" for i in range(len(at))]
     topology = graph([*links, *zip(hosts, at)], " ".join(hosts), " ".join(switches))
+    addresses = addressing.host_addresses(topology)
     wanted: dict[str, set[tuple[str, int]]] = {s: set() for s in switches}
     for a in hosts:
         for b in hosts:
-            for port in addressing.path(topology, a, b)[:-1]:
-                wanted[port.peer].add((a, port.peer_port))
+            # Each flow takes one of the ways: so many flows take all of them.
+            for n in range(60 if a != b else 0):
+                for port in addressing.path(topology, a, b, FiveTuple(addresses[a].ip, addresses[b].ip, 6, n, 1))[:-1]:
+                    wanted[port.peer].add((a, port.peer_port))
     found = addressing.arrivals(topology)
     assert {s: set(pairs) for s, pairs in found.items()} == wanted
     assert all(len(pairs) == len(set(pairs)) for pairs in found.values())

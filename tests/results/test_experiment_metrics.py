@@ -261,7 +261,7 @@ def test_max_min_shares_are_max_min(paths: list[tuple[int, int]]) -> None:
 
     topology = builders.chain(paths, 5, LinkSpec(1e6), LinkSpec(100e6))
     flows = [_always_on(f"f{i}", topology.hosts[i], topology.hosts[len(paths) + i]) for i in range(len(paths))]
-    experiment = type("E", (), {"topology": topology})()
+    experiment = type("E", (), {"topology": topology, "seed": 1, "changes": ()})()
     shares = max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
     links: dict[tuple[str, int], dict[str, float]] = {}
     for f in flows:
@@ -295,7 +295,7 @@ def test_the_max_min_table_of_the_als_paper() -> None:
     paths = [(1, 5), (1, 3), (1, 2), (2, 3), (2, 4), (3, 4), (4, 5)]
     topology = builders.chain(paths, 5, LinkSpec(1e6), LinkSpec(100e6))
     flows = [_always_on(f"C{i}", topology.hosts[i], topology.hosts[7 + i]) for i in range(7)]
-    experiment = type("E", (), {"topology": topology})()
+    experiment = type("E", (), {"topology": topology, "seed": 1, "changes": ()})()
     shares = max_min_shares(series.Series(experiment, flows, {}, {}), 1.0)
     assert [round(shares[f"C{i}"] / 1e3) for i in range(7)] == [250, 250, 500, 250, 250, 500, 750]
 
@@ -308,7 +308,7 @@ def test_a_flow_with_several_receivers_is_one_connection_on_a_link_and_has_a_sha
     topology = builders.tree([LinkSpec(3e6), LinkSpec(2e6), LinkSpec(1e6)], 10, LinkSpec(100e6))
     layered = [_always_on(f"l@{host}", "h1", host) for host in ("h2", "h12", "h22")]
     others = [_always_on(f"tcp-{i}", "h1", f"h{i}") for i in range(2, 32) if i not in (2, 12, 22)]
-    experiment = type("E", (), {"topology": topology})()
+    experiment = type("E", (), {"topology": topology, "seed": 1, "changes": ()})()
     shares = max_min_shares(series.Series(experiment, layered + others, {}, {}), 1.0)
     assert [round(shares[f.flow.name] / 1e3) for f in layered] == [300, 200, 100]
     # Without the others the sender's link decides: one connection, not three.

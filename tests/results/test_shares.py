@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlane.experiments import paths
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Flow
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.results.shares import ShareTable
-from fairlane.topologies import addressing
 from fairlane.topologies.model import Link, Node, Topology
 
 NOTHING = Steps.of([], [])
@@ -49,7 +49,7 @@ def run(draw: random.Random) -> Series:
         for port in topology.ports()[switch]:
             changes = [(draw.uniform(0, 10), draw.choice(RATES_BPS))] if draw.random() < 0.3 else []
             links[switch, port.number] = LinkRecord("", port, NOTHING, None, {}, [(0.0, port.link.rate_bps), *changes])
-    experiment = type("Experiment", (), {"topology": topology})()
+    experiment = type("Experiment", (), {"topology": topology, "seed": 1, "changes": ()})()
     return Series(experiment, records, links, {})
 
 
@@ -58,7 +58,7 @@ def taken(series: Series, shares: dict[str, float], time_s: float) -> dict[tuple
     found: dict[tuple[str, int], tuple[float, dict[str, float]]] = {}
     for one in series.flows:
         if one.flow.name in shares:
-            for port in addressing.path(series.experiment.topology, one.flow.sender, one.flow.receiver):
+            for port in paths.there(series.experiment, one.flow):
                 key = (port.node, port.number)
                 rate = series.links[key].rate_at(time_s) if key in series.links else port.link.rate_bps
                 flows = found.setdefault(key, (rate, {}))[1]
@@ -78,7 +78,7 @@ def test_shares_are_max_min_at_any_instant(seed: int, time_s: float) -> None:
     assert all(sum(flows.values()) <= rate * (1 + 1e-9) for rate, flows in links.values())
     for one in series.flows:
         if one.flow.name in shares:
-            path = addressing.path(series.experiment.topology, one.flow.sender, one.flow.receiver)
+            path = paths.there(series.experiment, one.flow)
             bounds = [links[p.node, p.number] for p in path]
             share = shares[one.flow.name] * (1 + 1e-9)
             assert any(sum(flows.values()) >= rate * (1 - 1e-9) and share >= max(flows.values()) for rate, flows in bounds)
@@ -109,7 +109,7 @@ def dumbbell(flows: int) -> Series:
     nodes = [Node("s1", "switch"), Node("s2", "switch"), *(Node(f"{end}{i}", "host") for end in "ab" for i in range(side))]
     links = [Link(("s1", "s2"), rate_bps=1e9)]
     links += [Link((f"{end}{i}", switch), rate_bps=1e9) for end, switch in (("a", "s1"), ("b", "s2")) for i in range(side)]
-    experiment = type("Experiment", (), {"topology": Topology(tuple(nodes), tuple(links))})()
+    experiment = type("Experiment", (), {"topology": Topology(tuple(nodes), tuple(links)), "seed": 1, "changes": ()})()
     records = [record(f"f{i}", f"a{i // side}", f"b{i % side}", (0.2 * i / flows, 0.3 + 0.1 * i / flows)) for i in range(flows)]
     return Series(experiment, records, {}, {})
 

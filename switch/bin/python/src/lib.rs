@@ -196,6 +196,11 @@ impl Network {
         self.inner.add_flow(path.0.flow(kind)).map_err(refused)
     }
 
+    /// Lets a TCP flow start delay_ns after the last of other flows is over, and not before its own start. Raises ValueError.
+    fn start_after(&mut self, name: &str, after: Vec<String>, delay_ns: u64) -> PyResult<()> {
+        self.inner.start_after(name, &after, delay_ns).map_err(refused)
+    }
+
     /// Lets a flow stop at another instant than planned, which may be now. Raises ValueError.
     fn stop_flow(&mut self, name: &str, at_ns: u64) -> PyResult<()> {
         self.inner.stop_flow(name, at_ns).map_err(refused)

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 use crate::header::{OwnHeader, Place};
 use crate::Nanos;
 
@@ -97,7 +99,8 @@ pub struct Ack<'a> {
 }
 
 /// How a loss was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LossCause {
     /// Enough later packets were acked.
     Gap,
@@ -155,7 +158,8 @@ pub struct Gap {
 }
 
 /// A value of a [`Action::Note`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum NoteValue {
     None,
     Int(i64),

@@ -109,6 +109,15 @@ impl End {
         each!(self, end => end.life())
     }
 
+    /// Of a TCP flow with a file: whether this end knows that all of it was delivered. `None`: of any other.
+    pub(crate) fn is_over(&self) -> Option<bool> {
+        match self {
+            End::Udp(_) => None,
+            End::TcpSender(end) => end.is_over(),
+            End::TcpReceiver(end) => end.is_over(),
+        }
+    }
+
     /// Writes the periodic record.
     pub(crate) fn sample(&mut self, now: Nanos) {
         each!(self, end => end.sample(now));

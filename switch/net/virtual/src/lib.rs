@@ -17,6 +17,7 @@
 //! | `events.rs` | the event queue |
 //! | `description.rs`, `build.rs` | what a network is described by; building it |
 //! | `network.rs`, `control.rs` | event loop, control plane |
+//! | `after.rs` | flows that start when others are over |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
 //! | `flight.rs` | TCP's one-way delays |
 //! | `layered.rs` | flows in layers to groups |
@@ -25,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+mod after;
 mod build;
 mod capture;
 mod control;

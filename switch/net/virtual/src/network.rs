@@ -13,6 +13,7 @@ use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
+use crate::after::Followers;
 use crate::capture::Capture;
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
@@ -168,6 +169,7 @@ pub struct Network {
     pub(crate) channel_names: Vec<(String, String)>,
     pub(crate) ends: Vec<EndNode>,
     pub(crate) flows: Vec<FlowEnds>,
+    pub(crate) followers: Followers,
     pub(crate) control: Option<ControlChannel>,
     pub(crate) control_slot: ActorSlot,
     pub(crate) recorder_slot: ActorSlot,
@@ -226,6 +228,7 @@ impl Network {
             channel_names: Vec::new(),
             ends: Vec::new(),
             flows: Vec::new(),
+            followers: Followers::default(),
             control: None,
             control_slot: 0,
             recorder_slot: 0,
@@ -515,6 +518,7 @@ impl Network {
         };
         self.with_end(end, |end, io| end.receive(&datagram, io))?;
         self.rearm(end);
+        self.follow(end);
         Ok(())
     }
 

@@ -91,6 +91,8 @@ pub(crate) struct TcpSender {
     tcp: Sender,
     source: Ftp,
     processing: Processing,
+    /// For other flows.
+    waits: bool,
     opened: bool,
     /// A segment with data.
     has_sent: bool,
@@ -110,6 +112,7 @@ impl TcpSender {
             tcp,
             source: spec.source,
             processing,
+            waits: false,
             opened: false,
             has_sent: false,
             over: false,
@@ -121,9 +124,31 @@ impl TcpSender {
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         match (self.opened, self.over) {
-            (false, _) => Some(self.life.start),
+            (false, _) => (!self.waits).then_some(self.life.start),
             (true, false) => [self.tcp.next_timer(), self.processing.next(), Some(self.life.stop)].into_iter().flatten().min(),
             (true, true) => None,
+        }
+    }
+
+    /// From now on it does not start by itself.
+    pub(crate) fn wait(&mut self, now: Nanos) -> Result<(), &'static str> {
+        if self.waits || self.opened || self.life.start < now {
+            return Err("waits for other flows already, or has started");
+        }
+        self.waits = true;
+        Ok(())
+    }
+
+    /// It starts at the start of its life, which may have moved.
+    pub(crate) fn go(&mut self) {
+        self.waits = false;
+    }
+
+    /// See [`End::is_over`](crate::flow::End::is_over).
+    pub(crate) fn is_over(&self) -> Option<bool> {
+        match self.source {
+            Ftp::Persistent => None,
+            Ftp::Bytes(bytes) => Some(self.over && self.tcp.is_done() && self.tcp.acknowledged() == bytes),
         }
     }
 
@@ -236,6 +261,9 @@ impl TcpSender {
 pub(crate) struct TcpReceiver {
     life: Life,
     tcp: Receiver,
+    source: Ftp,
+    /// It records that it has its file.
+    tells: bool,
     marks: Marks,
     delays: Delays,
     flight: Flight,
@@ -249,7 +277,9 @@ impl TcpReceiver {
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { life, tcp, marks: Marks::default(), delays: Delays::default(), flight, log: FlowLog::new() })
+        let source = spec.source;
+        let (marks, delays, log) = (Marks::default(), Delays::default(), FlowLog::new());
+        Ok(TcpReceiver { life, tcp, source, tells: false, marks, delays, flight, log })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -277,7 +307,23 @@ impl TcpReceiver {
         if self.tcp.delivered() > before && self.marks.arrived(io.now) {
             self.note(io.now, None);
         }
+        if self.tells && self.tcp.delivered() > before && self.is_over() == Some(true) {
+            self.log.push((io.now, FlowRecord::Delivered { bytes: self.tcp.delivered() }));
+        }
         send_segments(self.life.peer, io, |frame, io| io.send(frame))
+    }
+
+    /// See [`End::is_over`](crate::flow::End::is_over).
+    pub(crate) fn is_over(&self) -> Option<bool> {
+        match self.source {
+            Ftp::Persistent => None,
+            Ftp::Bytes(bytes) => Some(self.tcp.delivered() >= bytes),
+        }
+    }
+
+    /// From now on it records when it has the whole file.
+    pub(crate) fn tell(&mut self) {
+        self.tells = true;
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {

@@ -77,6 +77,9 @@ struct General {
     /// Seconds between two rows of a port in --stats
     #[arg(long, value_name = "SECONDS", default_value = "0.1", allow_hyphen_values = true)]
     stats_interval: String,
+    /// Count the packets and bytes of each pair of addresses and ports, next to the file of --stats (`.flows.csv`)
+    #[arg(long, requires = "stats")]
+    count_flows: bool,
     /// Serve BMv2's Thrift services on this TCP port (default: do not)
     #[arg(long, value_name = "PORT")]
     thrift_port: Option<u16>,
@@ -184,6 +187,8 @@ pub enum LogTarget {
 pub struct StatsOptions {
     pub path: PathBuf,
     pub interval: Nanos,
+    /// Whether conversations are counted, too.
+    pub flows: bool,
 }
 
 /// The Thrift services and their notifications.
@@ -328,7 +333,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         return bad(format!("--pcap {}: there is no such directory: create it first", directory.display()));
     }
     let stats = match general.stats.clone() {
-        Some(path) => Some(StatsOptions { path, interval: stats_interval(&general.stats_interval)? }),
+        Some(path) => Some(StatsOptions { path, interval: stats_interval(&general.stats_interval)?, flows: general.count_flows }),
         None => None,
     };
     Ok(Options {

@@ -10,6 +10,7 @@ use tracing::{error, info, warn};
 
 use crate::cli::{LogLevel, LogTarget, Options};
 use crate::clock;
+use crate::conversations::Conversations;
 use crate::gaps;
 use crate::handle::{JobQueue, PortRequest};
 use crate::links::{Arrived, Links};
@@ -101,7 +102,13 @@ impl Engine {
             Some(path) => Links::open(path, &device).map_err(EngineError::Links)?,
             None => Links::default(),
         };
-        let wire = Wire::new(ports, if logging { options.dump_bytes } else { 0 }, links);
+        let mut wire = Wire::new(ports, if logging { options.dump_bytes } else { 0 }, links);
+        if let Some(stats) = options.stats.as_ref().filter(|stats| stats.flows) {
+            let shown = stats.path.display().to_string();
+            let conversations =
+                Conversations::create(&stats.path).map_err(|error| EngineError::File { what: "--count-flows", path: shown, error })?;
+            wire.conversations = Some(conversations);
+        }
         let next_capture_flush = wire.capturing().then(clock::now);
         Ok(Engine {
             device,
@@ -246,6 +253,12 @@ impl Engine {
             error!("--stats {}: {reason}; no more rows are written", writer.path().display());
             self.stats = None;
             return;
+        }
+        if let Some(conversations) = &mut self.wire.conversations
+            && let Err(reason) = conversations.write(unix)
+        {
+            error!("{}: {reason}; no more rows are written", conversations.path().display());
+            self.wire.conversations = None;
         }
         if now >= self.next_gaps {
             self.next_gaps = now + GAPS_INTERVAL;

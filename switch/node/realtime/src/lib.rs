@@ -10,6 +10,7 @@ pub mod checksum;
 pub mod cli;
 pub mod cli_server;
 pub mod clock;
+pub mod conversations;
 pub mod descriptors;
 pub mod engine;
 mod gaps;

@@ -7,6 +7,7 @@ use fairlane_device::{Nanos, Output, PortId};
 use fairlane_thrift::PortInfo;
 use tracing::{debug, error, info, warn};
 
+use crate::conversations::{Conversations, Direction};
 use crate::gaps::Gaps;
 use crate::links::Links;
 use crate::pcap::Capture;
@@ -144,6 +145,7 @@ pub(crate) struct Wire {
     pub(crate) now: Nanos,
     dump_bytes: usize,
     pub(crate) links: Links,
+    pub(crate) conversations: Option<Conversations>,
 }
 
 /// Places in the list by port number.
@@ -159,7 +161,7 @@ fn index(ports: &[PortIo]) -> Vec<Option<usize>> {
 impl Wire {
     pub(crate) fn new(ports: Vec<PortIo>, dump_bytes: usize, links: Links) -> Self {
         let index = index(&ports);
-        Wire { ports, index, spare: Vec::new(), unix_offset: 0, now: 0, dump_bytes, links }
+        Wire { ports, index, spare: Vec::new(), unix_offset: 0, now: 0, dump_bytes, links, conversations: None }
     }
 
     /// Adds a port, or puts a new one in the place of one of this number.
@@ -192,6 +194,9 @@ impl Wire {
         let port = &mut self.ports[at];
         debug!("port {}: received a frame of {} bytes", port.number, frame.len());
         dump(self.dump_bytes, "in", port.number, frame);
+        if let Some(conversations) = &mut self.conversations {
+            conversations.count(port.number, Direction::In, frame);
+        }
         if port.capture_in.is_some() {
             let unix = now.wrapping_add(self.unix_offset);
             end_on_error(&mut port.capture_in, |capture| capture.write(unix, frame));
@@ -215,6 +220,9 @@ impl Wire {
         let port = &mut self.ports[at];
         debug!("port {}: sending a frame of {} bytes", port.number, frame.len());
         dump(self.dump_bytes, "out", port.number, &frame);
+        if let Some(conversations) = &mut self.conversations {
+            conversations.count(port.number, Direction::Out, &frame);
+        }
         if port.capture_out.is_some() {
             let unix = departure.wrapping_add(self.unix_offset);
             end_on_error(&mut port.capture_out, |capture| capture.write(unix, &frame));
