@@ -26,6 +26,7 @@ from fairlane.specs import (
 
 __all__ = [
     "DROP_CAUSES",
+    "PACKET_COLUMNS",
     "PORT_COLUMNS",
     "QUEUE_COLUMNS",
     "Application",
@@ -78,6 +79,7 @@ class _Work(TypedDict):
 DROP_CAUSES: Final[list[str]]
 PORT_COLUMNS: Final[str]
 QUEUE_COLUMNS: Final[str]
+PACKET_COLUMNS: Final[str]
 __version__: Final[str]
 
 @final
@@ -148,6 +150,7 @@ class Network:
     def mark(self, at_ns: Sequence[int]) -> None: ...
     def capture(self, directory: _Path) -> None: ...
     def trace(self, path: _Path) -> None: ...
+    def record_packets(self, path: _Path, origin_ns: int, only: Sequence[tuple[str, int]] | None = None) -> None: ...
     def measure_delays(self, from_ns: int, to_ns: int) -> None: ...
     def delays(self) -> list[tuple[Literal["wait", "round_trip", "one_way"], int, int, int, str]]: ...
     def run_until(self, end_ns: int) -> None: ...

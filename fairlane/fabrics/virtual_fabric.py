@@ -28,6 +28,7 @@ from fairlane.fabrics import control_plane, descriptors, flows, raw, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers
+from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.progress import Progress, Snapshot, receivers
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
@@ -79,7 +80,8 @@ class Needed:
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
-    change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet."""
+    change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet. packets: a record of their
+    stays in queues."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -88,6 +90,7 @@ class Options:
     live: Driving | None = None
     needed: Needed | None = None
     delays: bool = True
+    packets: PacketRecord | None = None
 
 
 @dataclass
@@ -155,7 +158,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
     if options.delays:
         network.measure_delays(*(round((timing.begin_s + at) * NS) for at in experiment.window_s))
-    _record_packets(network, options)
+    _record_packets(network, options, experiment, round(timing.begin_s * NS))
 
     started = time.monotonic()
     records = Records(network, experiment, folder, timing, headers, options.needed)
@@ -168,6 +171,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             changes = options.live.drive(active, progress)
         if options.delays:
             records.write_delays()
+        if options.packets is not None:
+            options.packets.finish()
     finally:
         records.close()
         controller.close()
@@ -187,7 +192,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     return outcome
 
 
-def _record_packets(network: Network, options: Options) -> None:
+def _record_packets(network: Network, options: Options, experiment: Experiment, begin_ns: int) -> None:
     """Refusal when a file cannot be made, or is there already."""
     try:
         if options.pcap is not None:
@@ -195,6 +200,8 @@ def _record_packets(network: Network, options: Options) -> None:
             network.capture(options.pcap)
         if options.trace is not None:
             network.trace(options.trace)
+        if options.packets is not None:
+            network.record_packets(options.packets.written, begin_ns, options.packets.ports(experiment.topology))
     except OSError as error:
         raise Refusal(f"packets cannot be recorded: {error}") from error
 

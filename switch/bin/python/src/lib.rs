@@ -271,6 +271,14 @@ impl Network {
         self.inner.trace(&path).map_err(ended)
     }
 
+    /// Records each packet's stay in a queue of a switch, a row of `PACKET_COLUMNS`. Times count from an instant. only: (switch, port) of the queues; None
+    /// for all. Raises OSError, and ValueError for a port without link.
+    #[pyo3(signature = (path, origin_ns, only=None))]
+    fn record_packets(&mut self, path: PathBuf, origin_ns: u64, only: Option<Vec<(String, u32)>>) -> PyResult<()> {
+        let only: Option<Vec<_>> = only.map(|ends| ends.iter().map(|(node, port)| LinkEnd::new(node, *port)).collect());
+        self.inner.record_packets(&path, origin_ns, only.as_deref()).map_err(ended)
+    }
+
     /// Measures from now on how long packets wait in the switches' queues, their one-way delays, and round trips, as far as they leave the queue, arrive,
     /// or are acknowledged from one instant to another. What was measured before is forgotten.
     fn measure_delays(&mut self, from_ns: u64, to_ns: u64) {
@@ -443,6 +451,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
     module.add("PORT_COLUMNS", rows::header([]).trim_end())?;
+    module.add("PACKET_COLUMNS", fairlane_virtual::PACKET_COLUMNS)?;
     module.add("QUEUE_COLUMNS", rows::QUEUE_HEADER.trim_end())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use fairlane_channel::{Channel, ChannelStats, Jitter, LossModel, Trace};
-use fairlane_device::{Device, Output, QueueStep};
+use fairlane_device::{Device, Output};
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{is_multicast, Delays};
@@ -19,12 +19,14 @@ use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
 use crate::events::{ActorSlot, EventQueue};
 use crate::flow::End;
+use crate::identity::{Form, Route};
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
+use crate::observer::Observer;
 use crate::record::{Measured, PortSample, QueueSample, WorkCounts};
-use crate::trace::TraceWriter;
+use crate::trace::Place;
 use crate::{Nanos, PortId};
 
 /// How a run is set up.
@@ -97,6 +99,7 @@ pub struct FlowEnds {
     pub(crate) sender: usize,
     /// One, or as many as a layered flow has.
     pub(crate) receivers: Vec<usize>,
+    pub(crate) form: Form,
 }
 
 pub(crate) struct Host {
@@ -167,6 +170,8 @@ pub struct Network {
     pub(crate) channel_ends: Vec<Attachment>,
     /// From and to, for captures and messages.
     pub(crate) channel_names: Vec<(String, String)>,
+    /// The same as results call them: "s1->s2".
+    pub(crate) link_names: Vec<String>,
     pub(crate) ends: Vec<EndNode>,
     pub(crate) flows: Vec<FlowEnds>,
     pub(crate) followers: Followers,
@@ -181,7 +186,8 @@ pub struct Network {
     /// The same of one end.
     pub(crate) end_marks: BTreeSet<(Nanos, usize)>,
     pub(crate) captures: Vec<Capture>,
-    pub(crate) trace: Option<TraceWriter>,
+    /// Of single packets.
+    pub(crate) observer: Option<Box<Observer>>,
     pub(crate) samples: Vec<PortSample>,
     pub(crate) queue_samples: Vec<QueueSample>,
     /// The window in which delays of packets are measured.
@@ -226,6 +232,7 @@ impl Network {
             channel_slots: Vec::new(),
             channel_ends: Vec::new(),
             channel_names: Vec::new(),
+            link_names: Vec::new(),
             ends: Vec::new(),
             flows: Vec::new(),
             followers: Followers::default(),
@@ -237,7 +244,7 @@ impl Network {
             marks: VecDeque::new(),
             end_marks: BTreeSet::new(),
             captures: Vec::new(),
-            trace: None,
+            observer: None,
             samples: Vec::new(),
             queue_samples: Vec::new(),
             measured: None,
@@ -316,6 +323,7 @@ impl Network {
             self.check()?;
             self.begin()?;
         }
+        self.introduce();
         self.until = end;
         while let Some((time, slot)) = self.queue.peek() {
             self.record_marks(time.min(end));
@@ -405,15 +413,10 @@ impl Network {
         } else {
             self.queue.set(node.slot, next);
         }
-        if let Some(trace) = &mut self.trace {
-            node.device.drain_trace(|event| {
-                let (what, cause) = match event.step {
-                    QueueStep::Enqueued => ("enqueue", ""),
-                    QueueStep::Dequeued => ("dequeue", ""),
-                    QueueStep::Dropped(cause) => ("drop", cause.as_str()),
-                };
-                trace.write(event.time, what, &node.name, event.port, u64::from(event.bytes), cause);
-            });
+        if let Some(observer) = &mut self.observer {
+            let (names, channels) = (&self.link_names, &node.channels);
+            let link = |port: PortId| names.get(channels.get(port as usize).copied().flatten()?).map(String::as_str);
+            node.device.drain_trace(|event| observer.step((switch, &node.name), &event, link));
         }
         let events = node.device.take_events();
         if !events.is_empty() {
@@ -463,20 +466,22 @@ impl Network {
 
     /// A frame was lost on the way, from the end whose node the log names.
     fn lost(&mut self, index: usize, frame: Vec<u8>) {
-        if let Some(trace) = &mut self.trace {
-            trace.write(self.now, "drop", &self.channel_names[index].0, 0, frame.len() as u64, "link");
+        if let Some(observer) = &mut self.observer {
+            let who = observer.logged(&frame);
+            observer.log(self.now, ("drop", "link"), Place::at(&self.channel_names[index].0, 0), frame.len() as u64, who);
         }
         self.pool.give(frame);
     }
 
     fn deliver(&mut self, index: usize, frame: Vec<u8>) -> Result<(), RunError> {
         self.work.link_traversals += 1;
-        if let Some(trace) = &mut self.trace {
+        if let Some(observer) = &mut self.observer {
             let port = match self.channel_ends[index] {
                 Attachment::Switch(_, port) => port,
                 Attachment::Host(_) => 0,
             };
-            trace.write(self.now, "receive", &self.channel_names[index].1, port, frame.len() as u64, "");
+            let who = observer.logged(&frame);
+            observer.log(self.now, ("receive", ""), Place::at(&self.channel_names[index].1, port), frame.len() as u64, who);
         }
         if let Some(capture) = self.captures.get_mut(index) {
             let written = capture.write(self.options.epoch + self.now, &frame);
@@ -555,7 +560,7 @@ impl Network {
             pool: &mut self.pool,
             segments: &mut self.segments,
             work: &mut self.work,
-            trace: self.trace.as_mut(),
+            observer: self.observer.as_deref_mut(),
             memberships: &mut self.memberships,
             host: &self.hosts[node.host].name,
         };
@@ -607,7 +612,7 @@ impl Network {
             pool: &mut self.pool,
             segments: &mut self.segments,
             work: &mut self.work,
-            trace: self.trace.as_mut(),
+            observer: self.observer.as_deref_mut(),
             memberships: &mut self.memberships,
             host: &node.name,
         };
@@ -729,11 +734,17 @@ impl Network {
             let flushed = capture.flush();
             flushed.map_err(|error| RunError::File { path: capture.path().display().to_string(), error })?;
         }
-        if let Some(trace) = &mut self.trace {
-            let flushed = trace.flush();
-            flushed.map_err(|error| RunError::File { path: trace.path().display().to_string(), error })?;
+        self.observer.as_mut().map_or(Ok(()), |observer| observer.flush())
+    }
+
+    /// Tells the observer of flows that it does not know yet.
+    pub(crate) fn introduce(&mut self) {
+        let Some(observer) = &mut self.observer else { return };
+        for flow in self.flows.iter().skip(observer.flows()) {
+            let host = |end: usize| self.hosts[self.ends[end].host].address.ip;
+            let (port, receivers) = (self.ends[flow.sender].port, flow.receivers.iter().map(|&end| host(end)).collect());
+            observer.add(&flow.name, Route { form: flow.form, port, sender: host(flow.sender), receivers });
         }
-        Ok(())
     }
 
     /// Flows in the order in which they were added.

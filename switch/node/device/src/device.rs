@@ -128,6 +128,8 @@ const SWEEP_INTERVAL: Nanos = 100_000_000;
 struct Waiting {
     packet: Queued,
     generation: u32,
+    /// As of `QueueEvent`.
+    stay: u64,
 }
 
 #[derive(Debug)]
@@ -153,6 +155,8 @@ pub struct Device {
     egress_out: EgressOut,
     /// Steps of packets since they were last taken; `None` keeps none.
     trace: Option<Vec<QueueEvent>>,
+    /// Packets that came to queues.
+    stays: u64,
     /// Packets for ports that do not exist: egress runs for them as in BMv2, there is no queue.
     portless: Vec<(PortId, Waiting)>,
 }
@@ -172,6 +176,7 @@ impl Device {
             ingress_out: IngressOut::default(),
             egress_out: EgressOut::default(),
             trace: None,
+            stays: 0,
             portless: Vec::new(),
             config,
         };
@@ -328,18 +333,28 @@ impl Device {
             self.count(port, DropCause::NoProgram);
             return;
         };
+        if let Some(trace) = &mut self.trace {
+            trace.push(QueueEvent { time: now, port, bytes: length as u32, frame: frame.clone(), ..QueueEvent::default() });
+        }
         let mut out = std::mem::take(&mut self.ingress_out);
         switch.ingress_owned(now, port, frame, &mut out);
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
-            self.step(now, port, length as u32, QueueStep::Dropped(pipeline_cause(cause)));
+            let step = QueueStep::Dropped(pipeline_cause(cause));
+            self.step(QueueEvent { time: now, port, bytes: length as u32, step, ..QueueEvent::default() });
         }
         for packet in out.queued.drain(..) {
             let (port, priority, bytes) = (packet.egress_port(), packet.priority() as usize, packet.len());
-            let waiting = Waiting { packet, generation: 0 };
+            self.stays += 1;
+            let stay = self.stays;
+            let waiting = Waiting { packet, generation: 0, stay };
             if self.tm.pass(now, port, priority, bytes) {
-                self.step(now, port, bytes, QueueStep::Enqueued);
-                self.step(now, port, bytes, QueueStep::Dequeued);
+                if self.trace.is_some() {
+                    let event =
+                        QueueEvent { time: now, port, bytes, step: QueueStep::Enqueued, stay, queue: priority, ..QueueEvent::default() };
+                    self.step(event.clone());
+                    self.step(QueueEvent { step: QueueStep::Dequeued, ..event });
+                }
                 self.egress(now, port, waiting, QueueInfo { enq_timestamp: now, ..QueueInfo::default() });
             } else {
                 self.enqueue(now, waiting);
@@ -485,9 +500,9 @@ impl Device {
         }
     }
 
-    fn step(&mut self, time: Nanos, port: PortId, bytes: u32, step: QueueStep) {
+    fn step(&mut self, event: QueueEvent) {
         if let Some(trace) = &mut self.trace {
-            trace.push(QueueEvent { time, port, bytes, step });
+            trace.push(event);
         }
     }
 
@@ -501,8 +516,14 @@ impl Device {
 
     fn enqueue(&mut self, now: Nanos, waiting: Waiting) {
         let (port, priority, bytes) = (waiting.packet.egress_port(), waiting.packet.priority() as usize, waiting.packet.len());
+        let (stay, queue) = (waiting.stay, priority);
+        let (ahead_packets, ahead_bytes) = match self.trace {
+            Some(_) => (self.tm.depth(port, priority), self.tm.depth_bytes(port, priority)),
+            None => (0, 0),
+        };
+        let event = |step| QueueEvent { time: now, port, bytes, step, stay, queue, ahead_packets, ahead_bytes, frame: Vec::new() };
         let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else {
-            self.step(now, port, bytes, QueueStep::Enqueued);
+            self.step(event(QueueStep::Enqueued));
             return;
         };
         let cause = match rejected.cause {
@@ -514,7 +535,7 @@ impl Device {
             }
         };
         self.count(port, cause);
-        self.step(now, port, bytes, QueueStep::Dropped(cause));
+        self.step(event(QueueStep::Dropped(cause)));
         if let Some(switch) = &mut self.switch {
             switch.discard(rejected.item.packet);
         }
@@ -534,17 +555,20 @@ impl Device {
                 deq_timedelta: dequeued.deq_time - dequeued.enq_time,
                 deq_qdepth: dequeued.deq_qdepth,
             };
-            self.step(dequeued.deq_time, port, dequeued.item.packet.len(), QueueStep::Dequeued);
+            let (time, bytes) = (dequeued.deq_time, dequeued.item.packet.len());
+            let (step, stay, queue) = (QueueStep::Dequeued, dequeued.item.stay, dequeued.priority);
+            self.step(QueueEvent { time, port, bytes, step, stay, queue, ..QueueEvent::default() });
             self.egress(dequeued.deq_time, port, dequeued.item, info);
         }
     }
 
     fn egress(&mut self, now: Nanos, port: PortId, waiting: Waiting, info: QueueInfo) {
         let Some(switch) = &mut self.switch else { return };
-        let Waiting { packet, generation } = waiting;
-        let bytes = packet.len();
+        let Waiting { packet, generation, stay } = waiting;
+        let (bytes, queue) = (packet.len(), packet.priority() as usize);
         let mut out = std::mem::take(&mut self.egress_out);
         switch.egress(now, packet, info, &mut out);
+        let left = self.trace.as_ref().map(|_| out.emitted.as_ref().map_or_else(Vec::new, |emitted| emitted.bytes.clone()));
         if let Some(emitted) = out.emitted.take() {
             match self.tm.transmitted(port, emitted.bytes.len() as u32) {
                 Some(finish) => {
@@ -559,7 +583,10 @@ impl Device {
         }
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
-            self.step(now, port, bytes, QueueStep::Dropped(pipeline_cause(cause)));
+        }
+        if let Some(frame) = left {
+            let step = out.dropped.map_or(QueueStep::Left, |cause| QueueStep::Dropped(pipeline_cause(cause)));
+            self.step(QueueEvent { time: now, port, bytes, step, stay, queue, frame, ..QueueEvent::default() });
         }
         for packet in out.queued.drain(..) {
             if generation >= self.config.max_passes {
@@ -570,7 +597,9 @@ impl Device {
                 }
                 continue;
             }
-            self.enqueue(now, Waiting { packet, generation: generation + 1 });
+            self.stays += 1;
+            let stay = self.stays;
+            self.enqueue(now, Waiting { packet, generation: generation + 1, stay });
         }
         self.egress_out = out;
     }

@@ -150,6 +150,11 @@ impl<T> TrafficManager<T> {
         self.port(port).map_or(0, |port| port.depth(priority))
     }
 
+    /// Bytes waiting in one priority queue of a port; 0 where there is none.
+    pub fn depth_bytes(&self, port: PortId, priority: usize) -> u64 {
+        self.port(port).map_or(0, |port| port.depth_bytes(priority))
+    }
+
     /// What a port has counted up to `now`, or `None` if there is no such port.
     pub fn stats(&self, now: Nanos, port: PortId) -> Option<PortStats> {
         self.port(port).map(|port| port.stats(now))

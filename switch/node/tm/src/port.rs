@@ -458,6 +458,10 @@ impl<T> Port<T> {
         self.queues.get(priority).map_or(0, |queue| queue.entries.len() as u32)
     }
 
+    pub(crate) fn depth_bytes(&self, priority: usize) -> u64 {
+        self.queues.get(priority).map_or(0, |queue| queue.bytes)
+    }
+
     /// From now on, how long packets wait that leave in a window.
     pub(crate) fn measure(&mut self, delays: &Delays) {
         self.queues.iter_mut().for_each(|queue| queue.delays = delays.clone());
