@@ -76,6 +76,7 @@ LINES = {
     "xcp": ":",
     "abc": "-.",
     "tcp-prague": "-.", "tcp-bbr": "--",
+    "renewal": ":",
 }  # fmt: skip
 SHARE, FAIR_RATE, COUNT, QUEUE, AVERAGE_MINIMUM, AVERAGE_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, thresholds of its average."""

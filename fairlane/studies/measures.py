@@ -221,7 +221,7 @@ def _link(series: Series) -> dict[str, float]:
     return {
         "utilisation": round(8 * sent / capacity_bits, 12),
         "mean_queue_packets": queue,
-        "queue_deviation": float(lengths.std()),
+        "queue_deviation": float(lengths.std()) if len(lengths) else math.nan,
         "drops": drops,
         "held_packets": held.over(start, end),
         "rate_bps": capacity_bits / (end - start),
