@@ -180,8 +180,9 @@ class AlsPlane(ControlPlane):
 
     def on_port_change(self, switch: Switch, port: Port) -> Awaitable[None] | None:
         served = self._served[switch.name]
-        served.modify(served.control.change_rate(port.number, port.rate_bps))
-        return None
+        if any(known.number == port.number and known.rate_bps != port.rate_bps for known in served.control.switch.ports):
+            served.modify(served.control.change_rate(port.number, port.rate_bps))
+        return None  # where a link has failed, routes change: `on_routes_change`
 
     def on_als_change(self, switch: Switch, als: bool) -> Awaitable[None] | None:
         """The ports of a switch write fair rates from now on, or no longer do."""

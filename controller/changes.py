@@ -1,9 +1,10 @@
-"""Scheduled changes at a switch: the rate of a port's link, whether its ports write fair rates, and its routes.
+"""Scheduled changes at a switch: the rate of a port's link, whether its ports write fair rates, whether a link works, and its routes.
 
 A file of them for the controller on the wall clock (`--changes`), as JSON:
 
     [{"at_ns": 1700000020000000000, "switch": "s1", "port": 1, "rate_bps": 5000000},
      {"at_ns": 1700000030000000000, "switch": "s1", "als": false},
+     {"at_ns": 1700000040000000000, "switch": "s1", "port": 1, "up": false},
      {"at_ns": 1700000040000000000, "switch": "s1", "routes": [{"prefix": "10.0.2.0/24", "port": 3, "src_mac": "...", "dst_mac": "..."}]}]
 """
 
@@ -40,6 +41,16 @@ class AlsChange:
 
 
 @dataclass(frozen=True)
+class LinkChange:
+    """From at_ns on it is known that the link of a switch's port has failed, or works again."""
+
+    at_ns: int
+    switch: str
+    port: int
+    up: bool
+
+
+@dataclass(frozen=True)
 class RoutesChange:
     """Routes of a switch that replace those of their prefixes from at_ns on."""
 
@@ -48,7 +59,7 @@ class RoutesChange:
     routes: tuple[Route, ...]
 
 
-Change = RateChange | AlsChange | RoutesChange
+Change = RateChange | AlsChange | LinkChange | RoutesChange
 
 
 def to_json(changes: Sequence[Change]) -> str:
@@ -74,7 +85,7 @@ def _change(entry: object, where: str, ports: Mapping[str, Collection[int]]) -> 
         raise ConfigError(f"{where}: expected an object")
     if "routes" in entry:
         return _routes_change(entry, where, ports)
-    kind: type[AlsChange | RateChange] = AlsChange if "als" in entry else RateChange
+    kind: type[AlsChange | LinkChange | RateChange] = AlsChange if "als" in entry else LinkChange if "up" in entry else RateChange
     fields = {f.name: f for f in dataclasses.fields(kind)}
     if set(entry) != set(fields):
         raise ConfigError(f"{where}: expected the keys {', '.join(fields)}, got {', '.join(entry)}")
@@ -85,6 +96,8 @@ def _change(entry: object, where: str, ports: Mapping[str, Collection[int]]) -> 
     if entry["switch"] not in ports:
         raise ConfigError(f"{where}.switch: no switch {entry['switch']!r}")
     change = kind(**entry)
+    if isinstance(change, LinkChange) and change.port not in ports[change.switch]:
+        raise ConfigError(f"{where}.port: switch {change.switch} has no port {change.port}")
     if isinstance(change, RateChange):
         if change.port not in ports[change.switch]:
             raise ConfigError(f"{where}.port: switch {change.switch} has no port {change.port}")

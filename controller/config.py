@@ -35,7 +35,7 @@ class Port:
     multicast_router: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hop:
     """A port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01")."""
 
@@ -44,7 +44,7 @@ class Hop:
     dst_mac: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Route:
     """IPv4 prefix -> port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01"). others: further ports of equal cost, over which flows are spread."""
 

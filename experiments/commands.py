@@ -52,7 +52,8 @@ class CommandSettings:
     """A flow whose ends are programs of any kind, on Mininet only. sender, receiver: the program at each end and its arguments, without a shell; left out: no
     program there. server: the end that runs from before the run's begin to the flow's stop, where both ends have a program; the other one is
     started at start_s. stop_signal: of a program that still runs at stop_s, or at the run's end; it has grace_s seconds to end. exit_codes: those of success,
-    of a program that ends by itself. packet_bytes: the largest packet, IP header included, for estimates alone."""
+    of a program that ends by itself. packet_bytes: the largest packet, IP header included, for estimates alone. label: in tables and plots, which
+    have programs of each label as a kind of their own; default: the name of the group."""
 
     sender: tuple[str, ...] = ()
     receiver: tuple[str, ...] = ()
@@ -61,6 +62,7 @@ class CommandSettings:
     grace_s: float = 2.0
     exit_codes: tuple[int, ...] = (0,)
     packet_bytes: int = 1500
+    label: str = ""
 
     def __post_init__(self) -> None:
         if not self.sender and not self.receiver:

@@ -21,7 +21,7 @@ from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.schemes import registry
 from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
-from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, Port, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, MAX_HOPS, Port, Topology
 
 FOLDER = Path(__file__).parent
 PROGRAM, PLANE = "program", "plane"
@@ -103,7 +103,7 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         except ValueError as error:
             raise ConfigError(str(error)) from error
     settings = _with_own_files(settings, document)
-    topology = topology_load.from_document(document, ("topology",))
+    topology = routed(topology_load.from_document(document, ("topology",)), settings)
     for i, switch in enumerate(settings.control.plain_switches):
         _check_switch(switch, topology, document, ("control", "plain_switches", i))
     flows = _flows(settings, topology, document)
@@ -120,6 +120,12 @@ def from_document(document: Document, name: str, duration_s: float | None = None
         settings.seed,
         _changes(settings, topology, document),
     )
+
+
+def routed(topology: Topology, settings: Settings) -> Topology:
+    """With a control plane of one's own, a network has one way between two switches unless its file says otherwise: that is what `Switch.toward` gives it."""
+    single = settings.control.plane and "routing" not in settings.topology and topology.routing != "single"
+    return dataclasses.replace(topology, routing="single") if single else topology
 
 
 def _with_own_files(settings: Settings, document: Document) -> Settings:
@@ -241,7 +247,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
     for (i, n, (sender, *receivers)), way, port_offset in zip(found, taken, offsets):
         group = settings.flows[i]
         if (i, way) not in made:
-            made[i, way] = _at_home(kinds.settings(document, group.kind, ("flows", i), way), document, ("flows", i))
+            made[i, way] = _of_group(kinds.settings(document, group.kind, ("flows", i), way), group, document, ("flows", i))
         name = _flow_name(group, n)
         jitter_s = random.Random(f"{settings.seed}/start/{name}").random() * group.start_jitter_s if group.start_jitter_s else 0.0
         start_s = group.start_s + n * group.join_interval_s + jitter_s
@@ -266,6 +272,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         flows += _of_workload(settings, workload, topology, document, ("workloads", i), ports)
     _check_distinct(flows, document)
     _check_commands(flows, document)
+    _check_lengths(flows, topology, settings.seed, document)
     return tuple(flows)
 
 
@@ -311,8 +318,8 @@ def _check_after(flow: Flow, other: Flow, document: Document, where: KeyPath) ->
         )
 
 
-def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -> kinds.FlowSettings:
-    """Commands that know the folder of the file that describes them."""
+def _of_group(settings: kinds.FlowSettings, group: FlowGroup, document: Document, where: KeyPath) -> kinds.FlowSettings:
+    """Commands with a label, and with the folder of the file that describes them."""
     if not isinstance(settings, commands.CommandSettings):
         return settings
     folder = Path(document.place((*where, "kind"))[0]).parent
@@ -322,6 +329,7 @@ def _at_home(settings: kinds.FlowSettings, document: Document, where: KeyPath) -
         settings,
         sender=tuple(commands.at_home(argument, name) for argument in settings.sender),
         receiver=tuple(commands.at_home(argument, name) for argument in settings.receiver),
+        label=settings.label or group.name,
     )
 
 
@@ -509,6 +517,22 @@ def _check_distinct(flows: list[Flow], document: Document) -> None:
         raise document.error(("flows",), "an experiment needs at least one flow")
 
 
+def _check_lengths(flows: list[Flow], topology: Topology, seed: int, document: Document) -> None:
+    """No way has more switches than a packet's time to live, whatever it chooses."""
+    if len(topology.switches) <= MAX_HOPS:
+        return
+    for flow in flows:
+        for receiver in flow.all_receivers:
+            tuple_ = paths.five_tuple(topology, flow.kind, flow.sender, receiver, flow.port_offset)
+            switches = len(addressing.path(topology, flow.sender, receiver, tuple_, seed)) - 1
+            if switches > MAX_HOPS:
+                raise document.error(
+                    ("flows",),
+                    f"{flow.name}: {switches} switches are on the way from {flow.sender} to {receiver}, and a packet, whose time to live is "
+                    f"{MAX_HOPS + 1}, passes {MAX_HOPS}: take hosts that are nearer",
+                )
+
+
 def _flow_name(group: FlowGroup, index: int) -> str:
     return f"{group.name}-{index}" if group.count > 1 else group.name
 
@@ -534,6 +558,12 @@ def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
     return None
 
 
+def _holds_back(name: str, port: tuple[str, int], settings: Settings, topology: Topology) -> bool:
+    """Whether the link, or a change of it, has a `reorder_delay_s`."""
+    link = next(p.link for p in topology.ports()[port[0]] if p.number == port[1])
+    return bool(link.reorder_delay_s) or any(change.reorder_delay_s for change in settings.changes if change.link == name)
+
+
 def _changes(settings: Settings, topology: Topology, document: Document) -> tuple[tuple[Change, str, int], ...]:
     """By time; at equal times, in the order of the file."""
     links = [f"{p.node}->{p.peer}" for ports in topology.ports().values() for p in ports]
@@ -548,8 +578,14 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             raise document.error(
                 ("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}"
             )
+        if change.up is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).link.trace is not None:
+            raise document.error(("changes", i, "up"), f"{change.link} follows a trace: leave out one of the two")
         if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
+        if change.reorder and not _holds_back(change.link, port, settings, topology):
+            raise document.error(
+                ("changes", i, "reorder"), f"for how long does {change.link} hold frames back? Give 'reorder_delay_s' as well"
+            )
         if change.at_s < settings.duration_s:
             found.append((change, *port))
     return tuple(sorted(found, key=lambda c: c[0].at_s))

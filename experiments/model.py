@@ -15,6 +15,8 @@ from fairlane.hosts.algorithms import scheme_of
 from fairlane.inputs import schema
 from fairlane.schemes import registry
 from fairlane.schemes.base import Parameters, Scheme
+from fairlane.topologies import impairments
+from fairlane.topologies.impairments import Gemodel
 from fairlane.topologies.model import MAX_DURATION_S, Port, Topology, check_delay, check_jitter, check_rate
 
 MAX_PORT_OFFSET = 60_000
@@ -66,7 +68,7 @@ class Control:
     only where its host's packets come in (docs/threats.md).
     multicast_router_links: "s1->s2", a direction of a link to which packets to every group go, with or without members, as on a sender's
     own link. plain_switches: they forward and manage queues, and leave R_d and U in senders' control packets as they are [ALS sec 3.5], and give
-    no explicit feedback to data packets. schemes: the parameters of those that are at every port where a flow asks for them, each under the
+    no explicit feedback to data packets. reroute_s: so long after a link fails, or works again, the controller's new routes leave for the switches, >= 0. schemes: the parameters of those that are at every port where a flow asks for them, each under the
     scheme's name, as [control.rcp]."""
 
     program: str = "p4src/als.p4"
@@ -78,6 +80,7 @@ class Control:
     source_guard: bool = False
     multicast_router_links: tuple[str, ...] = ()
     plain_switches: tuple[str, ...] = ()
+    reroute_s: float = 0.05
     schemes: tuple[Parameters, ...] = field(default=(), metadata={schema.TABLES: registry.parameters_everywhere})
     __pydantic_config__ = {"arbitrary_types_allowed": True}  # for records that are read back: `schemes` are objects then
 
@@ -86,6 +89,7 @@ class Control:
             raise ValueError(f"utilisation_target: must be in (0, 1], got {self.utilisation_target:g}")
         if not self.interval_s > 0:
             raise ValueError(f"interval_s: must be positive, got {self.interval_s:g} s")
+        check_delay("reroute_s", self.reroute_s)
         given = {one.scheme.name: one for one in self.schemes}
         every = (given.get(name) or kind() for name, kind in registry.parameters_everywhere().items())
         object.__setattr__(self, "schemes", tuple(every))
@@ -201,6 +205,11 @@ class Flow:
         return self.settings
 
     @property
+    def shown_kind(self) -> str:
+        """In tables and plots."""
+        return f"{self.kind} {self.settings.label}" if isinstance(self.settings, CommandSettings) else self.kind
+
+    @property
     def commands(self) -> CommandSettings | None:
         """Of a flow whose ends are real programs."""
         return self.settings if isinstance(self.settings, CommandSettings) else None
@@ -208,8 +217,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Change:
-    """A change during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". Values that are None
-    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1); jitter_s or jitter_std_s: on top of delay_s. Or switch, and als: whether its ports write their
+    """A change during the run. at_s: seconds since the run began. link: a direction of a link, "s1->s2". up: both directions of the link fail (False), or work again
+    (True); routes follow after `Control.reroute_s`. Values that are None
+    stay: rate_bps; delay_s: one way; loss: part of the frames lost, in [0, 1), or gemodel, in bursts; jitter_s or jitter_std_s: on top of delay_s; reorder,
+    reorder_delay_s, duplicate, corrupt: as of a `Link`. Or switch, and als: whether its ports write their
     fair rates into senders' control packets from then on."""
 
     at_s: float
@@ -221,6 +232,12 @@ class Change:
     jitter_std_s: float | None = None
     switch: str = ""
     als: bool | None = None
+    gemodel: Gemodel | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder_delay_s: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    duplicate: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    corrupt: float | None = field(default=None, metadata={schema.OPTIONAL: True})
+    up: bool | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.at_s < float("inf"):
@@ -229,10 +246,10 @@ class Change:
             check_rate("rate_bps", self.rate_bps)
         if self.delay_s is not None:
             check_delay("delay_s", self.delay_s)
-        if self.loss is not None and not 0 <= self.loss < 1:
-            raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
+        impairments.check_loss(self.loss or 0.0, self.gemodel)
+        impairments.check(self.reorder or 0.0, self.reorder_delay_s, self.duplicate or 0.0, self.corrupt or 0.0)
         check_jitter(self.jitter_s or 0.0, self.jitter_std_s or 0.0)
-        of_a_link = (self.rate_bps, self.delay_s, self.loss, self.jitter_s, self.jitter_std_s)
+        of_a_link = (self.rate_bps, self.delay_s, self.jitter_s, self.jitter_std_s, self.up, *self.losing, *self.impairing)
         if bool(self.link) == bool(self.switch):
             raise ValueError("give either link or switch")
         if self.switch and (self.als is None or any(value is not None for value in of_a_link)):
@@ -240,7 +257,17 @@ class Change:
         if self.link and self.als is not None:
             raise ValueError("als: belongs to a switch: give switch instead of link")
         if self.link and all(value is None for value in of_a_link):
-            raise ValueError("nothing changes: give rate_bps, delay_s, loss, jitter_s or jitter_std_s")
+            raise ValueError(
+                "nothing changes: give rate_bps, delay_s, loss, gemodel, jitter_s, jitter_std_s, reorder, reorder_delay_s, duplicate, corrupt or up"
+            )
+
+    @property
+    def losing(self) -> tuple[float | None, Gemodel | None]:
+        return self.loss, self.gemodel
+
+    @property
+    def impairing(self) -> tuple[float | None, ...]:
+        return self.reorder, self.reorder_delay_s, self.duplicate, self.corrupt
 
 
 @dataclass(frozen=True)
@@ -354,6 +381,11 @@ class Experiment:
         """Those that the P4 program needs: of its links, those that flows ask for, and those of every program."""
         links = (link.aqm for link in self.topology.links if link.aqm is not None)
         return registry.in_order((*registry.standing(), *(parameters.scheme for parameters in (*links, *self.everywhere))))
+
+    @property
+    def corrupts(self) -> bool:
+        """Whether a link corrupts frames at some time."""
+        return any(link.corrupt for link in self.topology.directions) or any(change.corrupt for change, _, _ in self.changes)
 
     @property
     def link_bin_s(self) -> float:

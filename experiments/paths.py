@@ -44,5 +44,22 @@ def _way(experiment: Experiment, source: str, destination: str, flow: FiveTuple,
 
 
 def failed_at(experiment: Experiment, at_s: float) -> tuple[Down, ...]:
-    """The failures that routes have followed by then, as `addressing.next_ports` takes them."""
-    return HEALTHY
+    """What has failed, before and by then, as far as routes have followed (`addressing.next_ports`)."""
+    return [failed for since_s, failed in history(experiment) if since_s <= at_s][-1]
+
+
+def history(experiment: Experiment) -> list[tuple[float, tuple[Down, ...]]]:
+    """Each time since the run's begin from which other routes are wanted, and what has failed before and by then; first 0 s, where nothing has failed."""
+    down: Down = frozenset()
+    found: list[tuple[float, tuple[Down, ...]]] = [(0.0, HEALTHY)]
+    for change, node, number in experiment.changes:
+        if change.up is None:
+            continue
+        link = {next(p.link_index for p in experiment.topology.ports()[node] if p.number == number)}
+        down = down - link if change.up else down | link
+        since_s, before = change.at_s + experiment.settings.control.reroute_s, found[-1]
+        if since_s == before[0]:
+            found[-1] = since_s, (*before[1][:-1], down)
+        elif down != before[1][-1]:
+            found.append((since_s, (*before[1], down)))
+    return [one for one in found if one[0] == 0 or one[0] < experiment.duration_s]

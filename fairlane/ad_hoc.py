@@ -20,7 +20,7 @@ from fairlane.inputs import located_toml, schema, toml_text
 from fairlane.inputs.located_toml import tomllib
 from fairlane.inputs.schema import either
 from fairlane.schemes import registry
-from fairlane.topologies.model import MAX_HOSTS_OF_A_SWITCH, MAX_SWITCHES, WAY_TO_AN_OWN_AQM, queues
+from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, queues
 
 TOPOLOGIES = {
     "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
@@ -36,7 +36,7 @@ _LEAST_DEFAULT_BUFFER = 10
 _ACCESS_SPEED_UP = 10
 _TOO_MANY = 2**63 - 1
 """Packets: more than any queue may hold, so that the network refuses it, and still a whole number of TOML."""
-_MOST_FLOWS = MAX_SWITCHES * MAX_HOSTS_OF_A_SWITCH // 2
+_MOST_FLOWS = 32_000
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
-from fairlane.results import fidelity, metrics, report, series, shares
+from fairlane.results import fidelity, impairments, metrics, report, series, shares
 from fairlane.results.queues import table as queue_table
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ class Result:
     def queues(self) -> pd.DataFrame:
         """The same of ports with several queues; empty where there are none."""
         return queue_table(self.recorded)
+
+    @cached_property
+    def impairments(self) -> pd.DataFrame:
+        """The same of what links did to frames on the way; empty where none loses or impairs frames."""
+        return impairments.table(self.recorded)
 
     @cached_property
     def fair_rates(self) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from typing import Any
 from fairlane.experiments import paths
 from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, is_tcp
 from fairlane.experiments.model import Experiment, Flow
+from fairlane.fabrics.flows import processes
 
 _ACKS_PER_SEGMENT = 0.5
 
@@ -60,7 +61,7 @@ def load_of(experiment: Experiment) -> Load:
         share = min(p.link.rate_bps / crossing[p.node, p.number] for p in path)
         packets = min(share, _own_rate_bps(flow)) / (8 * flow.settings.packet_bytes)
         hops += packets * (len(path) - 1) * (1 + (_ACKS_PER_SEGMENT if is_tcp(flow.kind) else 0.0))
-    return Load(hops, len(pairs))
+    return Load(hops, (processes(experiment) + 1) // 2)
 
 
 def _own_rate_bps(flow: Flow) -> float:

@@ -23,6 +23,7 @@ from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import (
     fidelity,
+    impairments,
     made,
     metrics,
     plots,
@@ -221,6 +222,8 @@ def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> d
                 pd.DataFrame().to_csv(file, index=False, lineterminator="\n")
     if any(link.queues for link in recorded.links.values()):
         queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g", lineterminator="\n")
+    if recorded.impaired:
+        impairments.table(recorded).to_csv(folder / "impairments.csv", index=False, float_format="%.6g", lineterminator="\n")
     if any(workload.asks for workload in recorded.experiment.settings.workloads):
         queries.table(recorded).to_csv(folder / "queries.csv", index=False, float_format="%.6g", lineterminator="\n")
     return tables

@@ -23,7 +23,8 @@ Loss: TypeAlias = float | tuple[float, float, float, float]
 @dataclass(frozen=True, kw_only=True)
 class Link:
     """One direction of a link. rate_bps: None transmits in no time. jitter_ns: uniform up to this value; jitter_std_ns: Gaussian
-    instead. time_shift_ns, weight: the scheduler of a switch's port with several queues, at most one of them; None for both is
+    instead. reorder, duplicate, corrupt: probabilities that a frame arrives reorder_delay_ns later, that a copy follows it, that one of its
+    bits is flipped. time_shift_ns, weight: the scheduler of a switch's port with several queues, at most one of them; None for both is
     strict priority."""
 
     rate_bps: int | None = None
@@ -32,9 +33,23 @@ class Link:
     loss: Loss | None = None
     jitter_ns: int = 0
     jitter_std_ns: int = 0
+    reorder: float = 0.0
+    reorder_delay_ns: int = 0
+    duplicate: float = 0.0
+    corrupt: float = 0.0
     overhead_bytes: int = 0
     time_shift_ns: int | None = None
     weight: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impairments:
+    """What of a link's impairments changes, as of `Link`; None stays."""
+
+    reorder: float | None = None
+    reorder_delay_ns: int | None = None
+    duplicate: float | None = None
+    corrupt: float | None = None
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,8 @@ def kept_names(experiment: Experiment) -> dict[str, str]:
 def with_files(experiment: Experiment, files: Mapping[str, str]) -> Experiment:
     """The experiment with other files of [control], by key."""
     values: dict[str, Any] = dict(files)
-    return replace(experiment, settings=replace(experiment.settings, control=replace(experiment.settings.control, **values)))
+    settings = replace(experiment.settings, control=replace(experiment.settings.control, **values))
+    return replace(experiment, settings=settings, topology=loader.routed(experiment.topology, settings))
 
 
 def with_control(experiment: Experiment, file: Path | None) -> Experiment:

@@ -8,7 +8,7 @@ import types
 from ipaddress import AddressValueError, IPv4Address
 from typing import Any, Literal, Union, get_args, get_origin
 
-MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 1500
+MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 9000
 """IPv4, UDP and RTP headers, and the time stamp that data packets carry, more than TCP's headers and one byte; Ethernet's payload."""
 
 _UNITS = {"": 1.0, "bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}

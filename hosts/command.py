@@ -30,6 +30,8 @@ MOST_OUTPUT_BYTES = 16_000_000
 SAMPLED_S = 0.1
 _POLL_S = 0.01
 _FLUSHED_S = 1.0
+_RESOLVER = "timeout:1 attempts:1"
+"""resolv.conf(5): no name server can be reached, and a program that asks one, as Python's HTTPServer does for its own name, is soon told so."""
 
 
 class _Stop(Exception):
@@ -118,7 +120,14 @@ def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter,
     sockets = Sockets()
     try:
         time.sleep(max(0.0, clock.mono_ns(plan.start_s) / 1e9 - clock.now_s()))
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={"RES_OPTIONS": _RESOLVER, **os.environ},
+        )
         assert process.stdout is not None
         reader = Output(process.stdout, output)
         log.write("start", clock.now_s(), role=role)

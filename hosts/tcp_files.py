@@ -112,8 +112,10 @@ class Sending:
         self.socket = None
 
     def stop(self) -> None:
-        """The socket is about to be closed."""
+        """The socket is about to be closed. Of a file that is not complete, what the kernel has left is not sent."""
         self.sample()
+        if self.socket is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket = None
 
     def close(self) -> None:
@@ -165,8 +167,8 @@ class Host:
     """Of requests that have arrived, by name."""
     faults: list[str] = field(default_factory=list)
 
-    async def run(self, ready: asyncio.Event) -> None:
-        """Until the plan's end."""
+    async def run(self, asked: asyncio.Event) -> None:
+        """Until the plan's end, or until somebody asks for it."""
         self.over = {transfer.name: asyncio.Event() for transfer in self.plan.transfers}
         self.answers = {transfer.after[0]: transfer for transfer in self.plan.transfers if transfer.answers}
         tasks = []
@@ -176,14 +178,13 @@ class Host:
             elif transfer.sends:
                 tasks.append(asyncio.create_task(self._guarded(transfer, self._send(transfer))))
         tasks.append(asyncio.create_task(self._sample()))
-        ready.set()
-        await asyncio.sleep(max(0.0, self._mono_s(self.plan.end_s) - self.clock.now_s()))
-        await self.stop(tasks)
-
-    async def stop(self, tasks: list[asyncio.Task[None]]) -> None:
+        with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+            await asyncio.wait_for(asked.wait(), max(0.0, self._mono_s(self.plan.end_s) - self.clock.now_s()))
+            self.faults.clear()  # ends that go one after the other see each other go
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        self.faults += [repr(fault) for fault in ended if isinstance(fault, Exception)]
 
     def _mono_s(self, unix_s: float) -> float:
         return self.clock.mono_ns(unix_s) / 1e9
@@ -268,7 +269,10 @@ class Host:
         with self._recorded(end):
             while end.received < transfer.bytes:
                 most = min(len(buffer), transfer.bytes - end.received)
-                got = await loop.sock_recv_into(connection, memoryview(buffer)[:most])
+                try:
+                    got = await loop.sock_recv_into(connection, memoryview(buffer)[:most])
+                except ConnectionResetError:
+                    got = 0
                 if got == 0:
                     return  # the other end has stopped
                 end.received += got
@@ -301,7 +305,9 @@ async def _connected(transfer: Transfer) -> socket.socket:
         connection.setblocking(False)
         try:
             _settings(connection, transfer)
-            connection.bind((transfer.local, 0))
+            # Both ends have the same port, as in virtual time: switches choose among ways of equal cost by it.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            connection.bind((transfer.local, transfer.port))
             await asyncio.get_running_loop().sock_connect(connection, (transfer.peer, transfer.port))
             return connection
         except BaseException as error:
@@ -326,12 +332,10 @@ def _more_files() -> None:
 
 
 async def _main(host: Host) -> None:
-    task = asyncio.current_task()
-    assert task is not None
+    asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    with contextlib.suppress(asyncio.CancelledError):
-        await host.run(asyncio.Event())
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    await host.run(asked)
 
 
 def main(argv: list[str] | None = None) -> int:

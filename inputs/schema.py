@@ -62,7 +62,8 @@ def build(kind: type[T], document: Document, path: KeyPath = (), others: Collect
 
 
 def members(value: Any) -> dict[str, Any]:
-    """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there, if its dataclass has fields."""
+    """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there, if its dataclass has fields.
+    Without fields of `OPTIONAL` that have their default."""
     found: dict[str, Any] = {}
     for field in dataclasses.fields(value):
         inner = getattr(value, field.name)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
@@ -20,7 +21,7 @@ from typing import TypeAlias
 from fairlane.arithmetic import total
 from fairlane.topologies import equal_cost
 from fairlane.topologies.equal_cost import FiveTuple
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import Link, Port, Topology
 
 Down: TypeAlias = frozenset[int]
 """Links that have failed, by their place in `Topology.links`."""
@@ -66,7 +67,7 @@ class HostAddress:
     gateway_mac: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hop:
     """A port to send by, and the Ethernet addresses the frame gets."""
 
@@ -75,7 +76,7 @@ class Hop:
     dst_mac: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Route:
     """One entry of a switch's longest-prefix table. hops: of equal cost, by port; flows are spread over them."""
 
@@ -141,13 +142,21 @@ def routes(topology: Topology, failed: tuple[Down, ...] = HEALTHY) -> dict[str, 
         there = hosts[port.peer].mac if port.peer in host_set else port_macs[port.peer, port.peer_port]
         return Hop(port.number, port_macs[port.node, port.number], there)
 
+    subnets = {t: plan.subnet(number[t]) for t in targets}
     found = {}
     for s in topology.switches:
         local = [Route(f"{hosts[p.peer].ip}/32", (hop(p),)) for p in ports[s] if p.peer in host_set]
         hops = {p.number: hop(p) for p in ports[s]}
         onward = [(t, next_ports(topology, s, t, failed)) for t in targets if t != s]
         onward.sort(key=lambda way: (_distances(topology, way[0], HEALTHY[0]).get(s, 0), way[1][0].number, way[0]))
-        remote = [Route(plan.subnet(number[t]), tuple(hops[p.number] for p in by)) for t, by in onward]
+        # A large network has a million routes, and few groups of ports.
+        groups: dict[tuple[int, ...], tuple[Hop, ...]] = {}
+        remote = []
+        for t, by in onward:
+            ports_there = tuple([p.number for p in by])
+            if ports_there not in groups:
+                groups[ports_there] = tuple(hops[n] for n in ports_there)
+            remote.append(Route(subnets[t], groups[ports_there]))
         found[s] = tuple(local + remote)
     return found
 
@@ -251,9 +260,8 @@ def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int 
     """Round trip of a ping of `bytes_` through empty queues: propagation and sending times, both ways. seed: of the run."""
     there = path(topology, source, destination, seed=seed)
     back = path(topology, destination, source, seed=seed)
-    if len(there) == len(back) and {p.link_index for p in there} == {p.link_index for p in back}:
-        return total(2 * (p.link.delay_s + bytes_ * 8 / p.link.rate_bps) for p in there)
-    return total(p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in (*there, *back))
+    times = [[p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in way] for way in (there, back[::-1])]
+    return total(one + other for one, other in itertools.zip_longest(*times, fillvalue=0.0))
 
 
 def busiest_share(topology: Topology, pings: Iterable[tuple[str, str, float]], bytes_: int = 98, seed: int = 0) -> float:
@@ -276,30 +284,28 @@ def toward(topology: Topology, switch: str) -> dict[str, int]:
 def next_ports(topology: Topology, switch: str, toward: str, failed: tuple[Down, ...] = HEALTHY) -> tuple[Port, ...]:
     """The ports of a switch on the ways of least cost to another, by number: least delay, then fewest hops. failed: what has failed, before and now; where no way
     is left, those before it failed."""
-    known = topology.worked_out
-    key = ("next", switch, toward, failed)
-    if key not in known:
+    known: dict[str, tuple[Port, ...]] = topology.worked_out.setdefault(("next", toward, failed), {})
+    if switch not in known:
         found: tuple[Port, ...] = ()
         for down in reversed(failed):
             found = tuple(_onward(topology, switch, toward, down))
             if found:
                 break
-        known[key] = found if topology.routing == "ecmp" else found[:1]
-    onward: tuple[Port, ...] = known[key]
-    return onward
+        known[switch] = found if topology.routing == "ecmp" else found[:1]
+    return known[switch]
 
 
 def _onward(topology: Topology, switch: str, toward: str, down: Down) -> Iterator[Port]:
     distances = _distances(topology, toward, down)
     if switch in distances:
         for port in topology.ports()[switch]:
-            if port.link_index not in down and port.peer in distances and _cost(port) + distances[port.peer] == distances[switch]:
+            if port.link_index not in down and port.peer in distances and _cost(port.link) + distances[port.peer] == distances[switch]:
                 yield port
 
 
-def _cost(port: Port) -> int:
-    """Delays in whole nanoseconds, so that the order in which they are added does not matter."""
-    return (round(port.link.delay_s * 1e9) << _HOPS) + 1
+def _cost(link: Link) -> int:
+    """Of one direction. Delays in whole nanoseconds, so that the order in which they are added does not matter."""
+    return (round(link.delay_s * 1e9) << _HOPS) + 1
 
 
 def _distances(topology: Topology, target: str, down: Down) -> Mapping[str, int]:
@@ -316,7 +322,9 @@ def _measured(topology: Topology, target: str, down: Down) -> dict[str, int]:
     known = topology.worked_out
     if ("costs",) not in known:
         switches = set(topology.switches)
-        known["costs",] = {s: [(p.peer, p.link_index, _cost(p)) for p in topology.ports()[s] if p.peer in switches] for s in switches}
+        known["costs",] = {
+            s: [(p.peer, p.link_index, _cost(topology.other_way(p))) for p in topology.ports()[s] if p.peer in switches] for s in switches
+        }
     costs: dict[str, list[tuple[str, int, int]]] = known["costs",]
     best: dict[str, int] = {}
     todo = [(0, target)]

@@ -6,15 +6,19 @@ import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from fairlane.inputs import schema
 from fairlane.schemes.base import Parameters
+from fairlane.topologies.impairments import Gemodel
 from fairlane.topologies.model import (
+    MAX_HOSTS,
     MAX_HOSTS_OF_A_SWITCH,
     MAX_PORT,
     MAX_SWITCHES,
     OF_THE_TRACE,
+    Back,
     Link,
     Node,
     Topology,
@@ -40,6 +44,12 @@ class LinkSpec:
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
+    gemodel: Gemodel | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    reorder_delay_s: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    duplicate: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    corrupt: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    back: Back | None = field(default=None, metadata={schema.OPTIONAL: True})
 
     def __post_init__(self) -> None:
         self.between("a", "b")  # the checks of Link
@@ -95,7 +105,7 @@ def tree(branches: Sequence[LinkSpec], hosts_per_leaf: int, access: LinkSpec) ->
         raise TopologyError("branches: a tree has at least one")
     if len(branches) >= MAX_PORT:
         raise TopologyError(f"branches: a tree has at most {MAX_PORT - 1}, got {len(branches)}")
-    _check_hosts("hosts_per_leaf", hosts_per_leaf, MAX_PORT - 1)
+    _check_hosts("hosts_per_leaf", hosts_per_leaf, MAX_PORT - 1, len(branches))
     leaves = [f"s{i + 2}" for i in range(len(branches))]
     hosts = [f"h{i + 1}" for i in range(1 + hosts_per_leaf * len(branches))]
     below = [(host, leaves[n // hosts_per_leaf]) for n, host in enumerate(hosts[1:])]
@@ -124,7 +134,7 @@ def ring(switches: int, hosts_per_switch: int, trunk: LinkSpec, access: LinkSpec
     equal cost. Port 1 of a switch leads onwards, port 2 back."""
     if not 3 <= switches <= MAX_SWITCHES:
         raise TopologyError(f"switches: a ring has 3 to {MAX_SWITCHES}, got {switches}")
-    _check_hosts("hosts_per_switch", hosts_per_switch, MAX_HOSTS_OF_A_SWITCH - 2)
+    _check_hosts("hosts_per_switch", hosts_per_switch, MAX_HOSTS_OF_A_SWITCH - 2, switches)
     names = [f"s{i + 1}" for i in range(switches)]
     return Topology(
         nodes=(*_hosts(switches * hosts_per_switch), *(Node(s, "switch") for s in names)),
@@ -144,7 +154,7 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, trunk: LinkSpec, a
         raise TopologyError(f"leaves: 1 to {MAX_PORT}, as many as a spine has ports, got {leaves}")
     if not 1 <= spines < MAX_PORT:
         raise TopologyError(f"spines: 1 to {MAX_PORT - 1}, because a leaf has {MAX_PORT} ports, got {spines}")
-    _check_hosts("hosts_per_leaf", hosts_per_leaf, MAX_PORT - spines)
+    _check_hosts("hosts_per_leaf", hosts_per_leaf, MAX_PORT - spines, leaves)
     leaf_names, spine_names = [f"leaf{i + 1}" for i in range(leaves)], [f"spine{i + 1}" for i in range(spines)]
     return Topology(
         nodes=(*_hosts(leaves * hosts_per_leaf), *(Node(s, "switch") for s in leaf_names + spine_names)),
@@ -190,6 +200,9 @@ def _hosts(count: int) -> list[Node]:
     return [Node(f"h{i + 1}", "host") for i in range(count)]
 
 
-def _check_hosts(key: str, count: int, most: int) -> None:
+def _check_hosts(key: str, count: int, most: int, switches: int) -> None:
+    """count: of the hosts on each of so many switches."""
     if not 1 <= count <= most:
         raise TopologyError(f"{key}: 1 to {most}, because a switch has {MAX_PORT} ports, got {count}")
+    if count * switches > MAX_HOSTS:
+        raise TopologyError(f"{key}: {count} on each of {switches} switches: a network has at most {MAX_HOSTS} hosts")

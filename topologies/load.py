@@ -18,8 +18,9 @@ from typing import Any, Literal
 
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import Document, KeyPath
-from fairlane.topologies import builders
+from fairlane.topologies import builders, graphml
 from fairlane.topologies.builders import LinkSpec
+from fairlane.topologies.graphml import Graph
 from fairlane.topologies.model import Link, Node, Topology, TopologyError
 
 
@@ -106,6 +107,19 @@ class _ParkingLot:
 
 
 @dataclass(frozen=True)
+class _GraphMl:
+    kind: str
+    graphml: Graph
+    trunk: LinkSpec
+    access: LinkSpec
+    hosts_per_switch: int = 1
+    speed_scale: float = 1.0
+
+    def topology(self) -> Topology:
+        return graphml.wan(self.graphml, self.hosts_per_switch, self.trunk, self.access, self.speed_scale)
+
+
+@dataclass(frozen=True)
 class _Graph:
     kind: str
     nodes: tuple[Node, ...]
@@ -123,6 +137,7 @@ _KINDS = {
     "ring": _Ring,
     "leaf-spine": _LeafSpine,
     "fat-tree": _FatTree,
+    "graphml": _GraphMl,
     "graph": _Graph,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections import defaultdict
@@ -12,6 +13,8 @@ from typing import Any, Literal
 from fairlane.inputs import schema
 from fairlane.schemes import registry
 from fairlane.schemes.base import MAX_DELAY_S, Average, Parameters, Scheduler
+from fairlane.topologies import impairments
+from fairlane.topologies.impairments import Gemodel
 from fairlane.topologies.trace import Trace
 
 WAY_TO_AN_OWN_AQM = "; for a queue management of your own, give its folder with --scheme FOLDER (docs/own-scheme.md)"
@@ -37,8 +40,12 @@ def queue_field() -> Any:
 CPU_PORT = 510
 MAX_PORT = CPU_PORT - 1
 # Each switch has a subnet of 10.0.0.0/8 of its own (`fairlane.topologies.addressing`). Its hosts are as many as it has ports.
-MAX_SWITCHES = (1 << 15) - 1
 MAX_HOSTS_OF_A_SWITCH = MAX_PORT
+# A switch has a route to each other one and to each of its hosts, and room for 4,096 (p4src/forward.p4).
+MAX_SWITCHES = 3_500
+MAX_HOSTS = 100_000
+MAX_HOPS = 63
+"""Switches that a packet passes: hosts send it with a time to live of 64, and each takes one away."""
 ETHERNET_BYTES = 14
 # What switch and virtual network count in 64 bits of nanoseconds and bits, with room to add.
 MAX_RATE_BPS = 1e12
@@ -96,8 +103,31 @@ def check_jitter(jitter_s: float, jitter_std_s: float) -> None:
 
 
 @dataclass(frozen=True)
+class Back:
+    """What the direction from a link's second end to its first has instead; None: the same. The keys are those of `Link`. `rate_bps` or `trace` replaces
+    both, `loss` or `gemodel` both, `jitter_s` or `jitter_std_s` both."""
+
+    rate_bps: float | None = None
+    delay_s: float | None = None
+    queue_packets: int | None = None
+    loss: float | None = None
+    gemodel: Gemodel | None = None
+    jitter_s: float | None = None
+    jitter_std_s: float | None = None
+    reorder: float | None = None
+    reorder_delay_s: float | None = None
+    duplicate: float | None = None
+    corrupt: float | None = None
+    trace: Trace | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        return {one.name: value for one in dataclasses.fields(self) if (value := getattr(self, one.name)) is not None}
+
+
+@dataclass(frozen=True)
 class Link:
-    """A full-duplex link. Both directions have the same rate, delay and queue.
+    """A full-duplex link. Both directions have the same rate, delay and queue, but for what `back` says.
 
     ends: two node names, each with a port behind a colon where it matters ("s1:3"); ports not given are numbered in order.
     rate_bps: > 0; left out: the mean of the trace. delay_s: one-way propagation delay, >= 0. queue_packets: waiting packets each sending port holds, > 0.
@@ -107,7 +137,9 @@ class Link:
     deviation, at most three times it [RFC 8868 sec 4.5.3], and no frame comes sooner after the one before than that takes at the link's rate
     [RFC 8868 sec 4.5.2]. framing: what rate_bps counts, whole Ethernet
     frames or the IP datagrams in them. trace: the capacity of each direction over time, from the start of the run; replaces rate_bps.
-    trace_back: what the direction from the second end to the first follows instead.
+    trace_back: what the direction from the second end to the first follows instead. gemodel: loss in bursts in place of loss. reorder: probability in
+    [0, 1] that a frame is held back and arrives reorder_delay_s later, behind frames that were sent after it. duplicate: that a second copy follows a frame at
+    once. corrupt: that one bit of a frame's datagram is flipped. back: what the direction from the second end to the first has instead.
     """
 
     ends: tuple[str, str]
@@ -122,9 +154,17 @@ class Link:
     framing: Literal["ethernet", "ip"] = "ethernet"
     trace: Trace | None = None
     trace_back: Trace | None = None
+    gemodel: Gemodel | None = field(default=None, metadata={schema.OPTIONAL: True})
+    reorder: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    reorder_delay_s: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    duplicate: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    corrupt: float = field(default=0.0, metadata={schema.OPTIONAL: True})
+    back: Back | None = field(default=None, metadata={schema.OPTIONAL: True})
     __pydantic_config__ = {"arbitrary_types_allowed": True}  # for records that are read back: `schemes` are objects then
 
     def __post_init__(self) -> None:
+        if self.trace_back is not None and self.back is not None and {"rate_bps", "trace"} & self.back.given.keys():
+            raise ValueError("trace_back: 'back' says what the way back has: leave out 'trace_back'")
         if self.trace_back is not None and self.trace is None:
             raise ValueError("trace_back: the way back has a trace, and the way there has none: give 'trace' as well")
         if self.rate_bps is OF_THE_TRACE:
@@ -143,8 +183,8 @@ class Link:
         object.__setattr__(self, "schemes", () if scheme is None else (given.get(discipline) or scheme.parameters(),))
         if self.framing not in ("ethernet", "ip"):
             raise ValueError(f"framing: must be 'ethernet' or 'ip', got {self.framing!r}")
-        if not 0 <= self.loss < 1:
-            raise ValueError(f"loss: must be a probability in [0, 1), got {self.loss:g}")
+        impairments.check_loss(self.loss, self.gemodel)
+        impairments.check(self.reorder, self.reorder_delay_s, self.duplicate, self.corrupt)
         check_jitter(self.jitter_s, self.jitter_std_s)
         if self.jitter_std_s and self.trace is not None:
             raise ValueError(
@@ -164,6 +204,22 @@ class Link:
             raise ValueError(f"queue_packets: a queue of {self.queue_packets} packets cannot hold any: give at least 1")
         if self.queue_packets > MAX_QUEUE_PACKETS:
             raise ValueError(f"queue_packets: at most {MAX_QUEUE_PACKETS} packets, got {self.queue_packets:g}")
+        try:
+            _ = self.backward
+        except ValueError as error:
+            raise ValueError(f"back: {error}") from error
+
+    @cached_property
+    def backward(self) -> Link:
+        """The link as its second end sends on it; itself where both directions are alike."""
+        if self.back is None and self.trace_back is None:
+            return self
+        given: dict[str, Any] = {} if self.trace_back is None else {"trace": self.trace_back}
+        if self.back is not None:
+            given |= impairments.instead(self.back.given)
+            if "trace" in self.back.given:
+                given.setdefault("rate_bps", OF_THE_TRACE)
+        return dataclasses.replace(self, back=None, trace_back=None, **given)
 
     @property
     def marks(self) -> bool:
@@ -208,7 +264,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Port:
-    """One end of a link: what leaves here goes to `peer`. first: the link names this end first."""
+    """One end of a link: what leaves here goes to `peer`. link: as this end sends on it (`Link.backward`). first: the link names this end first."""
 
     node: str
     number: int
@@ -221,7 +277,7 @@ class Port:
     @property
     def trace(self) -> Trace | None:
         """What the capacity of this direction follows."""
-        return self.link.trace if self.first else self.link.trace_back or self.link.trace
+        return self.link.trace
 
 
 @dataclass(frozen=True)
@@ -247,6 +303,16 @@ class Topology:
     @cached_property
     def hosts(self) -> tuple[str, ...]:
         return tuple(n.name for n in self.nodes if n.kind == "host")
+
+    def other_way(self, port: Port) -> Link:
+        """The link of a port as its other end sends on it."""
+        link = self.links[port.link_index]
+        return link.backward if port.first else link
+
+    @property
+    def directions(self) -> tuple[Link, ...]:
+        """Each link as its first end sends on it, and as its second."""
+        return tuple(way for link in self.links for way in (link, link.backward))
 
     @cached_property
     def switches(self) -> tuple[str, ...]:
@@ -295,7 +361,7 @@ class Topology:
                 numbers.append(number)
             (a, _), (b, _) = ends
             ports[a].append(Port(a, numbers[0], b, numbers[1], self.links[i], i))
-            ports[b].append(Port(b, numbers[1], a, numbers[0], self.links[i], i, first=False))
+            ports[b].append(Port(b, numbers[1], a, numbers[0], self.links[i].backward, i, first=False))
         return {name: tuple(sorted(ps, key=lambda p: p.number)) for name, ps in ports.items()}
 
     def _check_nodes(self) -> None:
@@ -311,9 +377,12 @@ class Topology:
             raise TopologyError("a network needs at least one switch", ("nodes",))
         if len(switches) > MAX_SWITCHES:
             raise TopologyError(
-                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a subnet of 10.0.0.0/8",
+                f"{len(switches)} switches: a network has at most {MAX_SWITCHES}, because each has a route to each other one",
                 ("nodes", switches[MAX_SWITCHES]),
             )
+        hosts = [i for i, node in enumerate(self.nodes) if node.kind == "host"]
+        if len(hosts) > MAX_HOSTS:
+            raise TopologyError(f"{len(hosts)} hosts: a network has at most {MAX_HOSTS}", ("nodes", hosts[MAX_HOSTS]))
 
     def _check_hosts(self) -> None:
         ports, switches = self.ports(), set(self.switches)

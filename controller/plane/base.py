@@ -111,7 +111,7 @@ class ControlPlane:
         """The program sent a frame to the CPU port, 510."""
 
     def on_port_change(self, switch: Switch, port: Port) -> Awaitable[None] | None:
-        """A port's link has another rate from now on; `switch.ports` has it, too. The rate of a link that follows a trace is each interval's mean, at its end."""
+        """A port's link has another rate from now on, or has failed or works again, which is known `[control] reroute_s` later; `switch.ports` has it, too. The rate of a link that follows a trace is each interval's mean, at its end."""
 
     def on_idle_timeout(self, switch: Switch, entry: Entry) -> Awaitable[None] | None:
         """No packet has matched an entry for its `idle_timeout_s`. The entry is still there; `entry` has its action and values, too."""

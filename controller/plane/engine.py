@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 from finsy.proto import p4r
 
-from fairlane.controller.changes import AlsChange, Change, RateChange, RoutesChange
+from fairlane.controller.changes import AlsChange, Change, LinkChange, RateChange, RoutesChange
 from fairlane.controller.p4info import NotInProgram
 from fairlane.controller.plane.base import ControlPlane, Digest, DigestList, PacketIn
 from fairlane.controller.plane.calls import Call, Kind, Request, Switch, SwitchRefused
@@ -164,6 +164,8 @@ class Engine:
     def changed(self, now_ns: int, change: Change) -> list[Message]:
         if isinstance(change, RateChange):
             return self.port_changed(now_ns, change.switch, change.port, change.rate_bps)
+        if isinstance(change, LinkChange):
+            return self._port_is(now_ns, change.switch, change.port, up=change.up)
         self._now_ns = now_ns
         if isinstance(change, AlsChange) and hasattr(self._plane, "on_als_change"):
             self._call("on_als_change", self.switches[self._numbers[change.switch]], change.als)
@@ -172,10 +174,13 @@ class Engine:
         return self._messages()
 
     def port_changed(self, now_ns: int, switch: str, port: int, rate_bps: int) -> list[Message]:
+        return self._port_is(now_ns, switch, port, rate_bps=rate_bps)
+
+    def _port_is(self, now_ns: int, switch: str, port: int, **values: Any) -> list[Message]:
         self._now_ns = now_ns
         number = self._numbers[switch]
         found = self.switches[number]
-        found.ports[port] = replace(found.ports[port], rate_bps=rate_bps)
+        found.ports[port] = replace(found.ports[port], **values)
         if found.started:
             self._call("on_port_change", found, found.ports[port])
         elif number in self._starting:

@@ -28,7 +28,7 @@ class Host:
 @dataclass(frozen=True)
 class Port:
     """A port of a switch, and the link in its direction. number: as in P4, from 1. mac: Ethernet address of the switch there. peer: name of the switch or host at
-    the other end. peer_port: its port; 0 for a host. rate_bps: in bit/s. delay_s: one way. queue_packets: capacity of the port's queue."""
+    the other end. peer_port: its port; 0 for a host. rate_bps: in bit/s. delay_s: one way. queue_packets: capacity of the port's queue. up: whether the link works."""
 
     number: int
     mac: str
@@ -37,6 +37,7 @@ class Port:
     rate_bps: int
     delay_s: float
     queue_packets: int
+    up: bool = True
 
 
 @dataclass(frozen=True)

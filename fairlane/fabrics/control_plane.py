@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from fairlane import probes
 from fairlane.controller import config as controller_config
 from fairlane.controller import names
 from fairlane.controller.als import AlsPlane, network_of
-from fairlane.controller.changes import AlsChange, Change, RateChange
+from fairlane.controller.changes import AlsChange, Change, LinkChange, RateChange, RoutesChange
 from fairlane.controller.config import Config, Hop, Port, Route, Source, Switch
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.plane import ControlPlane, own_file
@@ -20,7 +20,7 @@ from fairlane.controller.plane.engine import PlaneError
 from fairlane.controller.plane.network import PlaneConfig
 from fairlane.controller.timetable import NS
 from fairlane.errors import ProgramRefused, Refusal
-from fairlane.experiments import loader
+from fairlane.experiments import loader, paths
 from fairlane.experiments.model import Control, Experiment
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath, show
@@ -33,7 +33,7 @@ from fairlane.topologies.model import Link
 
 PROGRAM_KEY, PLANE_KEY = ("control", loader.PROGRAM), ("control", loader.PLANE)
 CONFIGURATION, NETWORK = "controller.json", "network.json"
-_OF_ANY_PLANE = (*loader.OWN_FILES, "interval_s")
+_OF_ANY_PLANE = (*loader.OWN_FILES, "interval_s", "reroute_s")
 """Keys of [control] that have an effect without Fairlane's controller."""
 
 
@@ -45,8 +45,16 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
     control = experiment.settings.control
     everywhere = experiment.everywhere
     guarded = any(scheme.of_source for scheme in experiment.schemes)
-    arrivals = addresses.arrivals(experiment.topology) if guarded else dict.fromkeys(experiment.topology.switches, ())
+    arrivals = (
+        addresses.arrivals(experiment.topology, [failed for _, failed in paths.history(experiment)])
+        if guarded
+        else dict.fromkeys(experiment.topology.switches, ())
+    )
     routers = control.multicast_router_links
+    # At some time of the run.
+    spread = {name: any(len(r.hops) > 1 for r in addressing.routes[name]) for name in experiment.topology.switches}
+    for change in _reroutes(experiment, 0):
+        spread[change.switch] |= any(r.others for r in change.routes)
     known = {f"{p.node}->{p.peer}" for name in switch_names for p in ports[name] if p.peer in switch_names}
     for link in routers:
         if link not in known:
@@ -73,7 +81,7 @@ def configuration(experiment: Experiment, addressing: Addressing, grpc_ports: di
                 ),
                 routes=tuple(map(_route, addressing.routes[name])),
                 sources=tuple(Source(addressing.hosts[host].ip, port) for host, port in arrivals[name]),
-                seed=equal_cost.seed_of(experiment.seed, name) if any(len(r.hops) > 1 for r in addressing.routes[name]) else 0,
+                seed=equal_cost.seed_of(experiment.seed, name) if spread[name] else 0,
             )
         )
     _check_changes(experiment)
@@ -283,7 +291,12 @@ def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
         at_ns = begin_ns + round(change.at_s * NS)
         if change.als is not None:
             found.append(AlsChange(at_ns, node, change.als))
-        elif change.rate_bps is not None and node in experiment.topology.switches:
+        elif change.up is not None:
+            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
+            known_ns = at_ns + round(experiment.settings.control.reroute_s * NS)
+            ends = ((sender.node, sender.number), (sender.peer, sender.peer_port))
+            found += [LinkChange(known_ns, end, number, change.up) for end, number in ends if end in experiment.topology.switches]
+        if change.rate_bps is not None and node in experiment.topology.switches:
             found.append(RateChange(at_ns, node, port, round(change.rate_bps)))
     interval_s = experiment.settings.control.interval_s
     for node in experiment.topology.switches:
@@ -291,7 +304,20 @@ def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
             if p.trace is not None:
                 means = p.trace.means_bps(interval_s, experiment.duration_s)
                 found += [RateChange(begin_ns + round((start_s + interval_s) * NS), node, p.number, round(bps)) for start_s, bps in means]
-    return sorted(found, key=lambda change: change.at_ns)
+    return sorted([*found, *_reroutes(experiment, begin_ns)], key=lambda change: change.at_ns)
+
+
+def _reroutes(experiment: Experiment, begin_ns: int) -> Iterator[RoutesChange]:
+    """Of each switch, the routes that follow failures of links."""
+    topology, (_, *times) = experiment.topology, paths.history(experiment)
+    before = addresses.routes(topology) if times else {}
+    for since_s, failed in times:
+        routes = addresses.routes(topology, failed)
+        for switch in topology.switches:
+            known = set(before[switch])
+            if changed := tuple(_route(route) for route in routes[switch] if route not in known):
+                yield RoutesChange(begin_ns + round(since_s * NS), switch, changed)
+        before = routes
 
 
 def _check_changes(experiment: Experiment) -> None:

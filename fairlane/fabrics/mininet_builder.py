@@ -45,7 +45,7 @@ from fairlane.fabrics.switch_process import EMBEDDED, FIRST_GRPC_PORT, PortSetti
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
-from fairlane.topologies.model import Port, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology
 
 if TYPE_CHECKING:
     from fairlane.fabrics.bmv2_switches import Bmv2Switches
@@ -58,6 +58,10 @@ _PINGS_SHARE = 0.2
 
 class FabricError(RuntimeError):
     """The network could not be built, or does not match its declaration."""
+
+
+MTU, JUMBO_MTU = 1500, 9216
+"""Largest IP datagrams of links (bytes): of flows with larger packets than the first, the second, which has room for headers that programs add."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +88,16 @@ class HostShaping:
         rate = {"tbf": "tbf", "netem": "netem", "none": "nothing: this kernel has neither tbf nor netem"}[self.rate]
         return f"{delay}; hosts' sending rate is limited by {rate}"
 
-    def command(self, interface: str, rate_bps: float, delay_s: float, queue_packets: int) -> str | None:
-        """The tc command for a host's interface, None where nothing is to do or can be done."""
+    def command(self, interface: str, rate_bps: float, delay_s: float, queue_packets: int, mtu: int = MTU) -> str | None:
+        """The tc command for a host's interface, None where nothing is to do or can be done. mtu: the largest IP datagram (bytes)."""
+        frame = mtu + ETHERNET_BYTES
         if delay_s > 0 and self.delay == "netem":
             limit = queue_packets + int(rate_bps * delay_s / 8 / 64) + 1
             return f"tc qdisc replace dev {interface} root netem delay {delay_s * 1e6:.0f}us rate {rate_bps:.0f}bit limit {limit}"
         if self.rate == "tbf":
             # A bucket of two frames, or of 250 us where that is more: bursts stay short.
-            burst = max(2 * 1514, int(rate_bps * 250e-6 / 8))
-            return f"tc qdisc replace dev {interface} root tbf rate {rate_bps:.0f}bit burst {burst} limit {queue_packets * 1514}"
+            burst = max(2 * frame, int(rate_bps * 250e-6 / 8))
+            return f"tc qdisc replace dev {interface} root tbf rate {rate_bps:.0f}bit burst {burst} limit {queue_packets * frame}"
         if self.rate == "netem":
             return f"tc qdisc replace dev {interface} root netem rate {rate_bps:.0f}bit limit {queue_packets}"
         return None
@@ -112,7 +117,7 @@ def port_settings(
                 interface_name(topology, prefix, name, p.number),
                 p.link.rate_bps,
                 p.link.queue_packets,
-                p.link.delay_s * (2 if p.peer in hosts and host_delay_in_switch and p.link_index not in uplinks else 1) if delays else 0.0,
+                _port_delay_s(p, topology, p.peer in hosts and host_delay_in_switch and p.link_index not in uplinks) if delays else 0.0,
                 p.link.uncounted_bytes,
                 p.link.priorities,
                 p.link.scheduling,
@@ -120,6 +125,11 @@ def port_settings(
             for p in topology.ports()[name]
         )
     return settings
+
+
+def _port_delay_s(port: Port, topology: Topology, both: bool) -> float:
+    """both: the other direction's, too."""
+    return port.link.delay_s + (topology.other_way(port).delay_s if both else 0.0)
 
 
 def interface_name(topology: Topology, prefix: str, switch: str, port: int) -> str:
@@ -215,7 +225,8 @@ class MininetNetwork:
         plans: LinkPlans | None = None,
         program: Path | None = None,
     ) -> None:
-        """host_tcp: of hosts whose kernel is set for TCP. count_flows: switches count each conversation, where they can. packet_sizes: of the flows, for targets whose rates are in packets. plans: of the
+        """host_tcp: of hosts whose kernel is set for TCP. count_flows: switches count each conversation, where they can. packet_sizes: of the flows: links with packets
+        above 1500 bytes have a larger MTU, and some targets' rates are in packets. plans: of the
         links; None: they lose nothing and do not change. program: compiled, for targets that read
         queues from its registers; None: it has such a register."""
         setLogLevel("error")
@@ -227,6 +238,7 @@ class MininetNetwork:
         self._record = record
         self._toolchain = toolchain
         self._host_tcp = dict(host_tcp or {})
+        self._mtu = JUMBO_MTU if packet_sizes.largest > MTU else MTU
         self._ping_bytes = 98 if toolchain.target.own_links else packet_sizes.largest
         self._bmv2 = None if toolchain.target.own_links else _bmv2_switches(packet_sizes, program)
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
@@ -322,6 +334,11 @@ class MininetNetwork:
                 raise FabricError(f"fairlane-link {process.how_it_ended()} and carries no frames:\n{process.last_words(8)}")
             time.sleep(0.02)
         return process
+
+    def wrong_checksums(self, host: str) -> int:
+        """Datagrams that a host's kernel has dropped for a wrong header or checksum of IPv4, UDP, TCP or ICMP since the network's start."""
+        text = _shell(["mnexec", "-a", str(self.net[host].pid), "cat", "/proc/net/snmp"])
+        return sum(value for name, value in _kernel_counts(text).items() if name == "Ip.InHdrErrors" or name.endswith(".InCsumErrors"))
 
     def precision(self) -> Precision | None:
         """The delay lines' precision, once the network has stopped; None without delay lines."""
@@ -430,7 +447,7 @@ class MininetNetwork:
             lines += [
                 f"ethtool -K {name} {_OFFLOADS} >/dev/null",
                 f"echo 1 > /proc/sys/net/ipv6/conf/{name}/disable_ipv6",
-                f"ip link set {name} mtu 1500 up",
+                f"ip link set {name} mtu {self._mtu} up",
             ]
         _shell(["sh", "-ec", "\n".join(_without_ipv6(lines))])
 
@@ -444,7 +461,7 @@ class MininetNetwork:
             "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
             f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
             "ip link set lo up",
-            f"ip link set {interface} mtu 1500 up",
+            f"ip link set {interface} mtu {self._mtu} up",
             f"ip addr replace {address.ip}/{self.addressing.prefix_length} dev {interface}",
             f"ip route replace default via {address.gateway_ip} dev {interface}",
             f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
@@ -454,7 +471,7 @@ class MininetNetwork:
             shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *tcp.route]),
             *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
         ]
-        shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets)
+        shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets, self._mtu)
         if shape is not None and port.link_index not in self._plans.uplinks:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
@@ -469,6 +486,16 @@ def _bmv2_switches(sizes: PacketSizes, program: Path | None) -> Bmv2Switches:
     return Bmv2Switches(sizes, program is None or reports_queues(program))
 
 
+def _kernel_counts(text: str) -> dict[str, int]:
+    """Of /proc/net/snmp, by name ("Udp.InCsumErrors"): each protocol has a line of names and one of values."""
+    lines = [line.split() for line in text.splitlines()]
+    return {
+        f"{names[0].removesuffix(':')}.{name}": int(value)
+        for names, values in zip(lines[::2], lines[1::2])
+        for name, value in zip(names[1:], values[1:])
+    }
+
+
 def _subnet(ip: str, prefix_length: int) -> str:
     return str(IPv4Interface(f"{ip}/{prefix_length}").network)
 
@@ -478,7 +505,8 @@ def _without_ipv6(lines: list[str]) -> list[str]:
     return lines if Path("/proc/sys/net/ipv6").is_dir() else [line for line in lines if "ipv6" not in line]
 
 
-def _shell(argv: list[str]) -> None:
+def _shell(argv: list[str]) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     if done.returncode != 0:
         raise FabricError(f"could not configure an interface: {done.stderr.strip() or done.stdout.strip()}\nthe commands were:\n{argv[-1]}")
+    return done.stdout

@@ -21,7 +21,7 @@ from fairlane.controller import changes as controller_changes
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import awake, control_plane, descriptors, flows, leftovers, preflight, targets
+from fairlane.fabrics import awake, control_plane, descriptors, flows, leftovers, preflight, raw, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.link_plans import LinkPlans
@@ -181,6 +181,8 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             progress.close()
             stop_all(agent.process for agent in agents)
         outcome.waiting, outcome.stolen = waiting.parts(), waiting.stolen()
+        if experiment.corrupts:
+            raw.write_wrong_checksums(folder, {name: fabric.wrong_checksums(name) for name in experiment.topology.hosts})
         try:
             if LinkPlans.of(experiment).keeps_round_trips:
                 outcome.round_trips_after = _round_trips(fabric, experiment)

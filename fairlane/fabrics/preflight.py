@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from fairlane.hosts import film
 # Program -> Debian package.
 PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "mnexec": "mininet", "sysctl": "procps"}
 
+# Two sockets and a record; and what Python has open.
+_FILES_OF_A_TRANSFER, _FILES_OF_A_PROCESS = 3, 100
 _ONLY_VIRTUAL = "Linux has no such module; virtual time has"
 _KERNEL_HINTS = {"tahoe": _ONLY_VIRTUAL, "newreno": _ONLY_VIRTUAL, "prague": "the L4S team's kernel has it, github.com/L4STeam/linux"}
 
@@ -29,8 +33,12 @@ def check_machine(experiment: Experiment) -> None:
             raise Refusal(f"flow {flow.name}: {reason}: run it without --fabric mininet.")
     try:
         flows.host_tcp(experiment)
+        flows.tcp_ports(experiment)
     except ValueError as error:
         raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
+    failing = next((change for change, _, _ in experiment.changes if change.up is not None), None)
+    if failing is not None:
+        raise Refusal(f"changes: up of {failing.link}: links fail in virtual time alone: run it without --fabric mininet.")
     probes.need_linux()
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)
@@ -38,11 +46,13 @@ def check_machine(experiment: Experiment) -> None:
     if not probes.has_mininet():
         raise Refusal("Mininet is not installed: apt-get install mininet, then make setup.", CANNOT_RUN_HERE)
     programs = dict(PROGRAMS)
-    if any(f.kind in TCP_KINDS for f in experiment.flows):
+    if any(f.kind in TCP_KINDS and not flows.is_file(f) for f in experiment.flows):
         programs["iperf3"] = "iperf3"
     missing = {name: package for name, package in programs.items() if probes.program(name) is None}
     if missing:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)
+    _check_commands(experiment)
+    _check_files(experiment)
     films = [f for f in experiment.flows if flows.carries_film(f)]
     lacking = film.missing() if films else None
     if lacking is not None:
@@ -56,6 +66,36 @@ def check_machine(experiment: Experiment) -> None:
                     f" ({_KERNEL_HINTS.get(algorithm, f'modprobe tcp_{algorithm} may add it')}).",
                     CANNOT_RUN_HERE,
                 )
+
+
+def _check_commands(experiment: Experiment) -> None:
+    """The programs of flows of kind `command` are there. A name with a place in it is known later."""
+    for flow in experiment.flows:
+        for role in ("sender", "receiver") if flow.commands is not None else ():
+            name = next(iter(flow.commands.program(role)), "") if flow.commands is not None else ""
+            if name and "{" not in name and shutil.which(name) is None:
+                raise Refusal(
+                    f"flow {flow.name}: no program {name!r} for its {role} in PATH here: install it, or give its path.", CANNOT_RUN_HERE
+                )
+
+
+def _check_files(experiment: Experiment) -> None:
+    """No host has more files than its process can have open."""
+    import resource
+
+    count: Counter[str] = Counter()
+    for flow in experiment.flows:
+        if flows.is_file(flow):
+            count.update((flow.sender, flow.receiver))
+    host, files = max(count.items(), key=lambda item: item[1], default=("", 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = _FILES_OF_A_TRANSFER * files + _FILES_OF_A_PROCESS
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        raise Refusal(
+            f"{host} has {files:,} flows with a file, which need up to {needed:,} open files, and a process may open {hard:,}: raise the hard limit,"
+            f" as root with 'ulimit -Hn {needed}' in the shell that starts the run.",
+            CANNOT_RUN_HERE,
+        )
 
 
 def no_gstreamer(what: str, lacking: str) -> Refusal:

@@ -2,6 +2,8 @@
 
 s1.csv, s1.2.csv   counters of a switch's ports, each 0.1 s; a restarted switch continues in the next file, from zero
 s1.queues.csv      the same for each queue, if ports have several
+links.csv          what links do to frames on the way, each 0.1 s; on Mininet s1.links.csv of each switch
+hosts.csv          datagrams that hosts dropped for a wrong checksum, where a link corrupts frames
 s1.flows.csv       packets and bytes of each conversation, if the run has flows of real programs
 s1.gaps.csv        histogram of the gaps between a port's frames; see docs/results.md
 controller.csv     one line per switch port and observation interval
@@ -15,7 +17,7 @@ import csv
 import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +38,7 @@ _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
 
 
-_Key = TypeVar("_Key", tuple[str, int], tuple[int, int])
+_Key = TypeVar("_Key", tuple[str, int], tuple[int, int], str)
 Columns = dict[str, "np.ndarray"]
 """A table: its columns by name, of one length."""
 
@@ -172,6 +174,35 @@ def queue_columns(folder: Path, switch: str) -> dict[tuple[int, int], Columns]:
     if not whole:
         return {}
     return _by_key(whole, list(zip(whole["port"].tolist(), whole["queue"].tolist())), "unix_s", _QUEUE_TOTALS)
+
+
+LINKS, HOSTS = "links.csv", "hosts.csv"
+_LINK_TOTALS = frozenset(("offered_packets", "lost_packets", "reordered_packets", "duplicated_packets", "corrupted_packets"))
+
+
+def link_columns(folder: Path) -> dict[str, Columns]:
+    """The rows of each direction of a link that loses or impairs frames, "s1->s2", in time; sums go on where a switch was restarted."""
+    paths = [folder / LINKS, *sorted(folder.glob(f"*.{LINKS}"))]
+    whole = _joined([piece for path in paths for piece in _csv_pieces(path, lambda column: True)])
+    return _by_key(whole, whole["link"].tolist(), "unix_s", _LINK_TOTALS) if whole else {}
+
+
+def wrong_checksums(folder: Path, switches: Iterable[str]) -> dict[str, int]:
+    """By node, the packets that it dropped for a wrong checksum, in all. Empty where nobody counted them."""
+    found: dict[str, int] = {}
+    for switch in switches:
+        counts = switch_columns(folder, switch, lambda column: column in ("unix_s", "port", "wrong_checksums"))
+        if "wrong_checksums" in counts:
+            found[switch] = sum(dict(zip(counts["port"].tolist(), counts["wrong_checksums"].tolist())).values())
+    for piece in _csv_pieces(folder / HOSTS, lambda column: True):
+        found |= dict(zip(piece["host"].tolist(), piece["wrong_checksums"].tolist()))
+    return found
+
+
+def write_wrong_checksums(folder: Path, counts: Mapping[str, int]) -> None:
+    """counts: by host."""
+    lines = ["host,wrong_checksums", *(f"{host},{count}" for host, count in counts.items())]
+    (folder / HOSTS).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
 def _by_key(whole: Columns, keys: Sequence[_Key], time: str, totals: Collection[str]) -> dict[_Key, Columns]:

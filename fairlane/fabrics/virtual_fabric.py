@@ -234,7 +234,8 @@ def build(
         for port in ports:
             if port.link_index not in seen:
                 seen.add(port.link_index)
-                network.connect(port.node, port.number, port.peer, port.peer_port, _link(port.link))
+                there, back = _link(port.link), _link(topology.other_way(port))
+                network.connect(port.node, port.number, port.peer, port.peer_port, there, back)
     numbers = {name: FIRST_GRPC_PORT + i for i, name in enumerate(topology.switches)}
     controller = _controller(experiment, addresses, numbers, (json_path, p4info_path), plane, folder, changes)
     network.set_control_plane(controller)
@@ -266,9 +267,13 @@ def _link(link: Link) -> specs.Link:
         rate_bps=round(link.rate_bps),
         delay_ns=round(link.delay_s * NS),
         queue_packets=link.queue_packets,
-        loss=link.loss or None,
+        loss=link.gemodel.native if link.gemodel else link.loss or None,
         jitter_ns=round(link.jitter_s * NS),
         jitter_std_ns=round(link.jitter_std_s * NS),
+        reorder=link.reorder,
+        reorder_delay_ns=round(link.reorder_delay_s * NS),
+        duplicate=link.duplicate,
+        corrupt=link.corrupt,
         overhead_bytes=-link.uncounted_bytes,
         **_scheduler(link.scheduling),
     )
@@ -292,8 +297,20 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
         at_ns = round((timing.begin_s + change.at_s) * NS)
         if change.rate_bps is not None:
             network.schedule_rate(at_ns, node, port, round(change.rate_bps))
-        if change.loss is not None:
-            network.schedule_loss(at_ns, node, port, change.loss or None)
+        if change.loss is not None or change.gemodel is not None:
+            network.schedule_loss(at_ns, node, port, change.gemodel.native if change.gemodel else change.loss or None)
+        if any(value is not None for value in change.impairing):
+            impairments = specs.Impairments(
+                reorder=change.reorder,
+                reorder_delay_ns=None if change.reorder_delay_s is None else round(change.reorder_delay_s * NS),
+                duplicate=change.duplicate,
+                corrupt=change.corrupt,
+            )
+            network.schedule_impairments(at_ns, node, port, impairments)
+        if change.up is not None:
+            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
+            for end, number in ((sender.node, sender.number), (sender.peer, sender.peer_port)):
+                network.schedule_state(at_ns, end, number, change.up)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
         if change.jitter_s is not None or change.jitter_std_s is not None:
@@ -441,14 +458,16 @@ class Records:
         self._headers = headers
         self._needed = needed
         self.folder = folder
-        self._switches = list(experiment.topology.switches)
+        self._switches, self._hosts = list(experiment.topology.switches), experiment.topology.hosts
         self._only = None if needed is None else {(self._switches.index(switch), port) for switch, port in needed.ports}
         self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
         for file in self._ports:
-            file.write(native.PORT_COLUMNS + "\n")
+            file.write(network.port_columns() + "\n")
         self._queues = [_opened(folder / f"{name}.queues.csv") for name in self._switches] if _has_queues(experiment) else []
         for file in self._queues:
             file.write(native.QUEUE_COLUMNS + "\n")
+        self._links: TextIO | None = None
+        self._checks_sums = experiment.corrupts
         self._flows: list[Flow] = []
         self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
@@ -475,6 +494,11 @@ class Records:
         if self._queues:
             for file, rows in zip(self._queues, self._network.take_queue_rows(self._only)):
                 file.write(rows)
+        if rows := self._network.take_link_rows():
+            if self._links is None:
+                self._links = _opened(self.folder / raw.LINKS)
+                self._links.write(native.LINK_COLUMNS + "\n")
+            self._links.write(rows)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
                 write = self._writers[flow.name, role].write
@@ -495,7 +519,7 @@ class Records:
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""
-        for file in (*self._ports, *self._queues):
+        for file in self._tables():
             file.flush()
         self._logs.flush()
 
@@ -519,9 +543,14 @@ class Records:
 
     def close(self) -> None:
         self.drain()
-        for file in (*self._ports, *self._queues):
+        for file in self._tables():
             file.close()
         self._logs.close()
+        if self._checks_sums:
+            raw.write_wrong_checksums(self.folder, {host: self._network.wrong_checksums(host) or 0 for host in self._hosts})
+
+    def _tables(self) -> list[TextIO]:
+        return [*self._ports, *self._queues, *([] if self._links is None else [self._links])]
 
 
 def _opened(path: Path) -> TextIO:

@@ -10,7 +10,8 @@ from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Change, Experiment, Flow, Settings
 from fairlane.schemes import recorded, registry
 from fairlane.topologies import trace
-from fairlane.topologies.model import Link, Node, Topology, queues
+from fairlane.topologies.impairments import Gemodel
+from fairlane.topologies.model import Back, Link, Node, Topology, queues
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,7 @@ def experiment_of(written: dict[str, Any]) -> Experiment:
         _port(written["bottleneck"]),
         float(written["duration_s"]),
         int(written["seed"]),
-        tuple((Change(**change), str(node), int(port)) for change, node, port in written["changes"]),
+        tuple((Change(**{**change, **_bursts(change)}), str(node), int(port)) for change, node, port in written["changes"]),
     )
 
 
@@ -56,7 +57,14 @@ def _link(given: dict[str, Any]) -> Link:
     others = {key: value for key, value in given.items() if key not in known and key not in own}
     if given["queue"] not in queues():
         others["queue"] = registry.DROPTAIL
+    others |= _bursts(given)
+    if (back := given.get("back")) is not None:
+        others["back"] = Back(**{**back, **_bursts(back), "trace": _trace(back.get("trace"))})
     return Link(**{**others, "ends": tuple(given["ends"]), "schemes": schemes, **traces})
+
+
+def _bursts(given: dict[str, Any]) -> dict[str, Gemodel]:
+    return {"gemodel": Gemodel(**bursts)} if (bursts := given.get("gemodel")) is not None else {}
 
 
 def _trace(given: dict[str, Any] | None) -> trace.Trace | None:

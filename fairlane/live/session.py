@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fairlane.experiments import kinds
+from fairlane.experiments import commands, kinds
 from fairlane.experiments.model import Experiment
 from fairlane.live import columns
 from fairlane.live.layout import layout
@@ -70,7 +70,7 @@ class Session:
     def hello(self) -> dict[str, Any]:
         """What a page needs to know before anything else."""
         experiment = self.sampler.experiment
-        addable = [k for k in kinds.names() if not ((found := kinds.algorithm(k)) and found.layered)]
+        addable = [k for k in kinds.names() if k != commands.KIND and not ((found := kinds.algorithm(k)) and found.layered)]
         known = dict.fromkeys([*(f.kind for f in experiment.flows), *addable])
         return {
             "is": "hello",

@@ -292,7 +292,9 @@ def _quantile(growth: dict[str, float], part: float) -> float:
 
 def _shortest_round_trip(experiment: Experiment) -> float:
     trips = [
-        2 * total(p.link.delay_s for p in paths.there(experiment, f, receiver)) for f in experiment.flows for receiver in f.all_receivers
+        total(p.link.delay_s for way in (paths.there, paths.back) for p in way(experiment, f, receiver))
+        for f in experiment.flows
+        for receiver in f.all_receivers
     ]
     # Below 1 ms no user-space switch keeps a tenth of it.
     return max(1e-3, min(trips, default=1e-3))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from fairlane.arithmetic import square, total
 from fairlane.experiments.model import Check
@@ -94,13 +95,16 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Figures:
-    """window_s: what all of it is over, in seconds since the run began (checks that speak of joins, and queries: the whole run)."""
+    """window_s: what all of it is over, in seconds since the run began (checks that speak of joins, and queries: the whole run). impairments: of
+    each direction of a link that loses or impairs frames, as `fairlane.results.impairments.of_window` has them. wrong_checksums: as of `Series`."""
 
     window_s: tuple[float, float]
     flows: list[FlowFigures]
     links: list[LinkFigures]
     checks: list[CheckResult]
     queries: Sequence[QueryFigures] = ()
+    impairments: list[dict[str, Any]] = field(default_factory=list)
+    wrong_checksums: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def kinds(self) -> list[KindFigures]:

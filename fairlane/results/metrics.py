@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fairlane.arithmetic import total
 from fairlane.arrays import np
 from fairlane.experiments import paths
-from fairlane.results import metrics_layers, metrics_rtcp, queries, queues
+from fairlane.results import impairments, metrics_layers, metrics_rtcp, queries, queues
 from fairlane.results.figures import CheckResult, Figures, FlowFigures, LinkFigures, mean
 from fairlane.results.series import FlowRecord, Series, active_flows
 from fairlane.results.shares import ShareTable, group_of
@@ -27,7 +27,7 @@ def compute(series: Series, shares: ShareTable | None = None) -> Figures:
     links = [_link(series, key, window) for key in series.links]
     figures = Figures(window, flows, links, [])
     checks = [CheckResult(c, CHECK_METRICS[c.metric](series, figures)) for c in series.experiment.settings.checks]
-    return Figures(window, flows, links, checks, queries.figures(series))
+    return Figures(window, flows, links, checks, queries.figures(series), impairments.of_window(series), series.wrong_checksums)
 
 
 def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, float]) -> FlowFigures:
@@ -35,13 +35,22 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
     span = record.active_in(*window)
     if span is None:
         return FlowFigures(
-            record.flow.name, record.flow.kind, math.nan, math.nan, 0, 0, record.completion_s, record.slowdown, record.one_way, record.rtt
+            record.flow.name,
+            record.flow.shown_kind,
+            math.nan,
+            math.nan,
+            0,
+            0,
+            record.completion_s,
+            record.slowdown,
+            record.one_way,
+            record.rtt,
         )
     # A flow that comes after the window's begin or goes before its end is judged by its own time.
     start, end = span
     return FlowFigures(
         record.flow.name,
-        record.flow.kind,
+        record.flow.shown_kind,
         8 * record.goodput.over(start, end) / (end - start),
         shares.mean(record.flow.name, *window),
         round(record.sent.over(start, end)),
@@ -169,11 +178,12 @@ def desired_rate_within_fair_rate_fraction(series: Series, figures: Figures) -> 
         key: (np.fromiter((r.time_s for r in records), float), np.fromiter((r.rate_bps for r in records), float))
         for key, records in series.fair_rates.items()
     }
+    frame_bits = 8 * (ETHERNET_BYTES + max(1500, *(record.flow.settings.packet_bytes for record in series.flows)))
     good = packets = 0
     for record in series.flows:
         path = [p for p in paths.there(series.experiment, record.flow) if p.node in topology.switches and p.node not in plain]
         # The longest that a packet can be under way.
-        longest = _SLACK_S + total(p.link.delay_s + (p.link.queue_packets + 1) * 1514 * 8 / p.link.rate_bps for p in path)
+        longest = _SLACK_S + total(p.link.delay_s + (p.link.queue_packets + 1) * frame_bits / p.link.rate_bps for p in path)
         for time_s, desired_bps in record.controls:
             packets += 1
             limits = [_in_force(*rates[p.node, p.number], time_s - longest, time_s) for p in path]

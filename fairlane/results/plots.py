@@ -75,7 +75,7 @@ def _has_als(experiment: Experiment) -> bool:
 
 def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: pd.DataFrame) -> None:
     handles = []
-    for kind in dict.fromkeys(f.kind for f in experiment.flows):
+    for kind in dict.fromkeys(f.shown_kind for f in experiment.flows):
         colour, line = palette.of_kind(kind), palette.line(kind)
         names = list(flows[flows["kind"] == kind]["flow"].unique()) if not flows.empty else []
         if not names:

@@ -13,7 +13,7 @@ from rich.table import Table
 from fairlane.arithmetic import total
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
-from fairlane.results import completions
+from fairlane.results import completions, impairments
 from fairlane.results.delays import Delays
 from fairlane.results.fidelity import Fidelity
 from fairlane.results.figures import CheckResult, Figures
@@ -78,6 +78,8 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
             }
             for x in figures.links
         ],
+        **({"impairments": figures.impairments} if figures.impairments else {}),
+        **({"wrong_checksums": dict(figures.wrong_checksums)} if figures.wrong_checksums else {}),
         "checks": [
             {"name": c.check.name, "value": c.value, "low": c.check.low, "high": c.check.high, "holds": c.holds} for c in figures.checks
         ],
@@ -123,6 +125,8 @@ def show(console: Console, experiment: Experiment, figures: Figures) -> None:
     console.print(_links(figures, trunks))
     if any(x.waits for x in figures.links) or any(k.delay.packets for k in figures.kinds):
         console.print(_delay_table(figures, {*trunks, _bottleneck(experiment)}))
+    if figures.impairments:
+        console.print(_impairments(figures))
     if figures.checks:
         console.print(_checks(figures.checks))
     paper = experiment.settings.paper
@@ -251,6 +255,18 @@ def _delay_table(figures: Figures, names: set[str]) -> Table:
     for what, found in rows:
         if found.packets:
             table.add_row(what, str(found.packets), *(f"{value * 1e3:.4g}" for value in found.figures().values()))
+    return table
+
+
+def _impairments(figures: Figures) -> Table:
+    """Of all flows and reports; links without frames are left out."""
+    table = _table("Frames on the way", "link", *(name.removesuffix("_packets") for name in impairments.COUNTS))
+    for x in figures.impairments:
+        if x["offered_packets"]:
+            table.add_row(x["link"], *(str(x[name]) for name in impairments.COUNTS))
+    if figures.wrong_checksums:
+        caught = ", ".join(f"{node} {count}" for node, count in figures.wrong_checksums.items() if count)
+        table.caption = f"dropped for a wrong checksum, in the whole run: {caught or 'none'}"
     return table
 
 

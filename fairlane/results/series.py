@@ -153,13 +153,16 @@ class FairRate:
 @dataclass(frozen=True)
 class Series:
     """flows that should start, in the experiment's order; links and fair_rates by switch and port number. layered: the history of
-    layered flows' layers."""
+    layered flows' layers. impaired: of each direction of a link that loses or impairs frames what `raw.link_columns` has. wrong_checksums: packets that
+    each node dropped for one, in all; empty where no link corrupts frames."""
 
     experiment: Experiment
     flows: list[FlowRecord]
     links: dict[tuple[str, int], LinkRecord]
     fair_rates: dict[tuple[str, int], columns.Rows[FairRate]]
     layered: Sequence[layers.LayeredRecord] = ()
+    impaired: Mapping[str, raw.Columns] = field(default_factory=dict)
+    wrong_checksums: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def bottleneck(self) -> LinkRecord:
@@ -202,7 +205,11 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
         if f.start_s < experiment.duration_s
         for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
     ]
-    return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing))
+    impaired = raw.link_columns(folder)
+    for rows in impaired.values():
+        rows["unix_s"] = rows["unix_s"] - timing.begin_s
+    wrong = raw.wrong_checksums(folder, experiment.topology.switches) if experiment.corrupts else {}
+    return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing), impaired, wrong)
 
 
 def _control() -> frozenset[str]:
@@ -557,7 +564,7 @@ def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]
         yield {
             "time_s": until,
             "flow": record.flow.name,
-            "kind": record.flow.kind,
+            "kind": record.flow.shown_kind,
             "goodput_bps": 8 * np.diff(record.goodput.at(at)) / np.diff(at),
             "fair_share_bps": [given.get(record.flow.name, math.nan) for given in itertools.compress(fair, there.tolist())],
             "sending_rate_bps": rates[known],

@@ -41,26 +41,28 @@ class ShareTable:
 
     def __init__(self, series: Series) -> None:
         records = [r for r in series.flows if r.active is not None and r.active[1] >= 0]
-        self._names = [r.flow.name for r in records]
-        self._number = {name: i for i, name in enumerate(self._names)}
-        paths = [_path(series, r) for r in records]
-        links = {key: _Rates.of(series.links.get(key), rate) for path in paths for key, rate in path.items()}
-        deciding = _deciding([tuple(path) for path in paths], links)
+        pieces = [(r, *piece) for r in records for piece in _pieces(series, r)]
+        links = {key: _Rates.of(series.links.get(key), rate) for *_, path in pieces for key, rate in path.items()}
+        deciding = _deciding([tuple(path) for *_, path in pieces], links)
+        self._names = [r.flow.name for r, *_ in pieces]
+        self._numbers: dict[str, list[int]] = defaultdict(list)
+        for i, name in enumerate(self._names):
+            self._numbers[name].append(i)
         self._rates = {key: links[key] for key in deciding}
         alone = Counter(map(group_of, records))
         self._filling = Filling()
-        # Of each record: its class, which has one share.
+        # Of each piece of a record: its class, which has one share.
         self._class = [
             self._filling.add(tuple(key for key in path if key in deciding), group_of(r) if alone[group_of(r)] > 1 else None)
-            for r, path in zip(records, paths)
+            for r, *_, path in pieces
         ]
-        spans = [(max(0.0, r.active[0]), r.active[1] + _AFTER_S) for r in records if r.active is not None]
+        spans = [(start_s, end_s) for _, start_s, end_s, _ in pieces]
         changes = {t for rates in self._rates.values() for t in rates.times_s} | {t for span in spans for t in span}
         self._times = sorted({0.0, *changes})
         """When each epoch begins."""
         at = {t: epoch for epoch, t in enumerate(self._times)}
         self._spans = [(at[a], at[b]) for a, b in spans]
-        """Of each record: its first epoch, and the first after it."""
+        """Of each piece: its first epoch, and the first after it."""
         self._starting: dict[int, list[int]] = defaultdict(list)
         self._ending: dict[int, list[int]] = defaultdict(list)
         for record, (first, end) in enumerate(self._spans):
@@ -81,11 +83,15 @@ class ShareTable:
         """Over the part of a window in which the flow is active, weighted by time; not a number when it is not active in it."""
         window = (start_s, end_s)
         if window not in self._means:
-            self._means[window] = dict(self._all_means(*window))
+            areas: dict[str, tuple[float, float]] = {}
+            for name, area, seconds in self._all_means(*window):
+                before = areas.get(name, (0.0, 0.0))
+                areas[name] = before[0] + area, before[1] + seconds
+            self._means[window] = {name: area / seconds for name, (area, seconds) in areas.items()}
         return self._means[window].get(flow, math.nan)
 
-    def _all_means(self, start_s: float, end_s: float) -> Iterator[tuple[str, float]]:
-        """One pass over the window's epochs for all flows: sums by class, read where a flow comes and where it goes."""
+    def _all_means(self, start_s: float, end_s: float) -> Iterator[tuple[str, float, float]]:
+        """Of each piece of a flow: share times seconds, and seconds. One pass over the window's epochs for all flows: sums by class, read where a flow comes and where it goes."""
         first, last = self._epoch_at(start_s), self._epoch_at(end_s)
         sums: dict[int, float] = defaultdict(float)
         # Of each flow that is there: the sum of its class, and the time, from which on it counts.
@@ -102,9 +108,11 @@ class ShareTable:
         for r, (before, at_s) in since.items():
             yield from self._mean(r, before, at_s, sums, end_s)
 
-    def _mean(self, record: int, before: float, since_s: float, sums: Mapping[int, float], until_s: float) -> Iterator[tuple[str, float]]:
+    def _mean(
+        self, record: int, before: float, since_s: float, sums: Mapping[int, float], until_s: float
+    ) -> Iterator[tuple[str, float, float]]:
         if until_s > since_s:
-            yield self._names[record], (sums[self._class[record]] - before) / (until_s - since_s)
+            yield self._names[record], sums[self._class[record]] - before, until_s - since_s
 
     def _epoch_at(self, time_s: float) -> int:
         return max(0, bisect.bisect_right(self._times, time_s) - 1)
@@ -133,14 +141,14 @@ class _Shares(Mapping[str, float]):
         self._by_class = levels
 
     def __getitem__(self, flow: str) -> float:
-        record = self._table._number[flow]
-        first, end = self._table._spans[record]
-        if not first <= self._at < end:
-            raise KeyError(flow)
-        return self._by_class[self._table._class[record]]
+        for piece in self._table._numbers.get(flow, ()):
+            first, end = self._table._spans[piece]
+            if first <= self._at < end:
+                return self._by_class[self._table._class[piece]]
+        raise KeyError(flow)
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._table._names if name in self)
+        return (name for name in self._table._numbers if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -164,10 +172,15 @@ class _Rates:
         return self.highest if self._link is None or not self.times_s else self._link.rate_at(time_s)
 
 
-def _path(series: Series, record: FlowRecord) -> dict[_Link, float]:
-    """The output ports that a flow's packets take, and the rate of each at the beginning."""
-    ports = paths.there(series.experiment, record.flow)
-    return {(port.node, port.number): port.link.rate_bps for port in ports}
+def _pieces(series: Series, record: FlowRecord) -> Iterator[tuple[float, float, dict[_Link, float]]]:
+    """The parts of the time in which a flow is active with one way each, and that way: the output ports that its packets take, and the rate of each at the beginning."""
+    assert record.active is not None
+    start_s, end_s = max(0.0, record.active[0]), record.active[1] + _AFTER_S
+    times = [since_s for since_s, _ in paths.history(series.experiment)]
+    for since_s, until_s in zip(times, (*times[1:], math.inf)):
+        if since_s < end_s and until_s > start_s:
+            way = {(p.node, p.number): p.link.rate_bps for p in paths.there(series.experiment, record.flow, at_s=since_s)}
+            yield max(since_s, start_s), min(until_s, end_s), way
 
 
 def _deciding(paths: list[tuple[_Link, ...]], rates: Mapping[_Link, _Rates]) -> set[_Link]:

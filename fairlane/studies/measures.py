@@ -19,7 +19,7 @@ import numpy as np
 from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.results import completions, delays, metrics, queries
+from fairlane.results import completions, delays, impairments, metrics, queries
 from fairlane.results.delays import Delays
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, Steps
@@ -226,6 +226,7 @@ def _link(series: Series) -> dict[str, float]:
         "held_packets": held.over(start, end),
         "rate_bps": capacity_bits / (end - start),
         **{f"wait_{figure}_s": waits.figure(figure) for figure in delays.FIGURES},
+        **impairments.of_link(series, link.name),
     }
 
 
@@ -237,9 +238,10 @@ OF_BOTTLENECK = (
     "held_packets",
     "rate_bps",
     *(f"wait_{figure}_s" for figure in delays.FIGURES),
+    *impairments.COUNTS,
 )
 """Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s. held_packets: drops of
-flow protection, which `drops` counts, too. wait_*: how long single packets waited."""
+flow protection, which `drops` counts, too. wait_*: how long single packets waited. The last are those of `fairlane.results.impairments`."""
 _QUEUE_BIN_S = 0.2
 
 

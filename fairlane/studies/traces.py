@@ -1,4 +1,5 @@
-"""The user's own traces of links and arrivals, and distributions of sizes, in a study: results depend on their text, and each job carries it to its worker."""
+"""The user's own traces of links and arrivals, networks as GraphML, and distributions of sizes, in a study: results depend on their text, and each job carries it to its
+worker."""
 
 from __future__ import annotations
 
@@ -10,14 +11,19 @@ from typing import Any
 from fairlane.experiments import expressions, workloads
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.studies.study import Study
-from fairlane.topologies import trace
+from fairlane.topologies import graphml, trace
+
+_KEYS = (*trace.KEYS, graphml.KEY)
 
 
 def own(document: Document) -> dict[str, Path]:
     """Files beside an experiment's file, by the names that it gives them; Fairlane's own are everywhere."""
-    traces = {document.at(path): trace.file_of(document, path) for path in _keys(document.values.get("topology"), ("topology",))}
+    of_links = {
+        document.at(path): (graphml if path[-1] == graphml.KEY else trace).file_of(document, path)
+        for path in _keys(document.values.get("topology"), ("topology",))
+    }
     of_workloads = {document.at(path): workloads.file_of(document, path) for path in _of_workloads(document)}
-    return {name: file for name, file in (traces | of_workloads).items() if file.parent not in (trace.FOLDER, workloads.FOLDER)}
+    return {name: file for name, file in (of_links | of_workloads).items() if file.parent not in (trace.FOLDER, workloads.FOLDER)}
 
 
 _OF_WORKLOAD = (("sizes",), ("arrivals", "file"))
@@ -93,7 +99,7 @@ def of_study(study: Study) -> dict[str, tuple[str, str]]:
 
 def _keys(value: Any, path: KeyPath) -> Iterator[KeyPath]:
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in trace.KEYS and isinstance(inner, str):
+        if key in _KEYS and isinstance(inner, str):
             yield (*path, key)
         else:
             yield from _keys(inner, (*path, key))
@@ -104,4 +110,4 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return [_renamed(inner, names) for inner in value]
     if not isinstance(value, dict):
         return value
-    return {key: names.get(v, v) if key in trace.KEYS and isinstance(v, str) else _renamed(v, names) for key, v in value.items()}
+    return {key: names.get(v, v) if key in _KEYS and isinstance(v, str) else _renamed(v, names) for key, v in value.items()}

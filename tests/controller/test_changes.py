@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import threading
@@ -14,8 +15,8 @@ import pytest
 
 from fairlane import probes
 from fairlane.controller import changes
-from fairlane.controller.changes import AlsChange, RateChange
-from fairlane.controller.config import Config, ConfigError, Port, Switch
+from fairlane.controller.changes import AlsChange, LinkChange, RateChange, RoutesChange
+from fairlane.controller.config import Config, ConfigError, Hop, Port, Route, Switch
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.runner import Controller
 from tests.controller.test_runner import ROOT, fair_rates
@@ -30,6 +31,10 @@ def test_what_is_written_is_read_by_time(tmp_path: Path) -> None:
     first, second = AlsChange(7, "s1", True), RateChange(9, "s1", 1, 8)
     file.write_text(changes.to_json([second, first]))
     assert changes.read(file, PORTS) == [first, second]
+    route = Route("10.0.2.0/24", 1, "02:01:00:01:00:01", "02:01:00:02:00:01", (Hop(2, "02:01:00:01:00:02", "02:01:00:03:00:01"),))
+    third, fourth = LinkChange(10, "s1", 1, False), RoutesChange(11, "s1", (route, dataclasses.replace(route, others=())))
+    file.write_text(changes.to_json([fourth, third]))
+    assert changes.read(file, {"s1": {1, 2}}) == [third, fourth]
 
 
 @pytest.mark.parametrize(
@@ -43,6 +48,13 @@ def test_what_is_written_is_read_by_time(tmp_path: Path) -> None:
         ('[{"at_ns": 1, "switch": "s9", "als": true}]', "[0].switch: no switch 's9'"),
         ('[{"at_ns": 1, "switch": "s1", "port": 3, "rate_bps": 5}]', "[0].port: switch s1 has no port 3"),
         ('[{"at_ns": 1, "switch": "s1", "port": 1, "rate_bps": 0}]', "[0].rate_bps: must be positive, got 0"),
+        ('[{"at_ns": 1, "switch": "s1", "port": 3, "up": true}]', "[0].port: switch s1 has no port 3"),
+        ('[{"at_ns": 1, "switch": "s1", "port": 1, "up": 1}]', "[0].up: expected bool, got 1"),
+        ('[{"at_ns": 1, "switch": "s1", "routes": 7}]', "[0].routes: expected a list"),
+        (
+            '[{"at_ns": 1, "switch": "s1", "routes": [{"prefix": "10.0.2.0/24", "port": 3, "src_mac": "", "dst_mac": ""}]}]',
+            "[0].routes[0].port: the switch has no port 3",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_by_entry(tmp_path: Path, text: str, said: str) -> None:

@@ -177,3 +177,20 @@ def test_hosts_of_one_switch_need_no_choice() -> None:
     for a, b in itertools.permutations(("h1", "h2"), 2):
         way: tuple[Port, ...] = addressing.path(topology, a, b)
         assert [p.node for p in way] == [a, "edge1_1"]
+
+
+def test_with_a_control_plane_of_ones_own_one_way_is_the_default(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("")
+    for more, network, routing in (
+        ("", "", "ecmp"),
+        ('[control]\nplane = "own.py"\n', "", "single"),
+        ('[control]\nplane = "own.py"\n', 'routing = "ecmp"\n', "ecmp"),
+    ):
+        text = NETWORK.replace("SEED", "1").replace("k = 4\n", f"k = 4\n{network}")
+        (tmp_path / "net.toml").write_text(f'{text}\n{more}[[flows]]\nname = "f"\nkind = "cbr"\n')
+        assert loader.load(tmp_path / "net.toml").topology.routing == routing
+    with pytest.raises(loader.ConfigError, match=r"net.toml:\d+: topology.routing: expected one of 'ecmp', 'single', got 'hash'"):
+        (tmp_path / "net.toml").write_text(
+            NETWORK.replace("SEED", "1").replace("k = 4\n", 'k = 4\nrouting = "hash"\n') + '[[flows]]\nname = "f"\nkind = "cbr"\n'
+        )
+        loader.load(tmp_path / "net.toml")

@@ -180,7 +180,7 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
         (
             "packet_bytes = 800",
             "packet_bytes = 8",
-            "e.toml:<packet_bytes = 8>: flows[1].packet_bytes: must be 56 to 1500 bytes, IP header included, got 8",
+            "e.toml:<packet_bytes = 8>: flows[1].packet_bytes: must be 56 to 9000 bytes, IP header included, got 8",
         ),
         (
             "packet_bytes = 600",
@@ -210,7 +210,7 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
         (
             "packet_bytes = 600",
             "packet_bytes = 60",
-            "e.toml:<packet_bytes = 60>: tcp.packet_bytes: must be 100 to 1500 bytes, IP header included, got 60",
+            "e.toml:<packet_bytes = 60>: tcp.packet_bytes: must be 100 to 9000 bytes, IP header included, got 60",
         ),
         (
             "max_window_packets = 20",
@@ -271,7 +271,7 @@ def test_changes_are_by_time_with_the_port_that_sends(tmp_path: Path) -> None:
         (
             "delay_s = 0.1",
             "",
-            "e.toml:<[[changes]]\nat_s = 10.0>: changes[1]: nothing changes: give rate_bps, delay_s, loss, jitter_s or jitter_std_s",
+            "e.toml:<[[changes]]\nat_s = 10.0>: changes[1]: nothing changes: give rate_bps, delay_s, loss, gemodel, jitter_s, jitter_std_s, reorder,",
         ),
         ("delay_s = 0.1", 'switch = "s1"', "e.toml:<[[changes]]\nat_s = 10.0>: changes[1]: give either link or switch"),
         ("delay_s = 0.1", "als = true", "e.toml:<als =>: changes[1].als: belongs to a switch: give switch instead of link"),
@@ -338,6 +338,25 @@ def test_the_queue_of_a_link(tmp_path: Path, link: str, discipline: str, red: bo
         (
             'jitter_std_s = 0.1, trace = "cellular-walk.mahi"',
             "topology.bottleneck.jitter_std_s: keeps frames apart at the link's rate, which a trace",
+        ),
+        (
+            "loss = 0.1, gemodel = { p = 0.1, r = 0.2 }",
+            "topology.bottleneck.gemodel: frames are lost in bursts, or each frame alike by 'loss'",
+        ),
+        ("gemodel = { p = 0.1, r = 0.0 }", "topology.bottleneck.gemodel.r: must be a probability in (0, 1], got 0"),
+        ("gemodel = { p = 0.1 }", "topology.bottleneck.gemodel: missing key 'r'"),
+        ("gemodel = { p = 0.1, r = 0.2, loss_good = 1.0 }", "topology.bottleneck.gemodel.loss_good: every frame is lost"),
+        ("gemodel = { p = 0.1, r = 0.2, h = 1.0 }", "topology.bottleneck.gemodel.h: unknown key"),
+        ("reorder = 0.1", "topology.bottleneck.reorder: frames that are held back need a time: give 'reorder_delay_s' as well"),
+        ("reorder = 0.1, reorder_delay_s = -1.0", "topology.bottleneck.reorder_delay_s: must be in [0, "),
+        ("duplicate = 1.1", "topology.bottleneck.duplicate: must be a probability in [0, 1], got 1.1"),
+        ("corrupt = -0.1", "topology.bottleneck.corrupt: must be a probability in [0, 1], got -0.1"),
+        ("back = { delay = 0.1 }", "topology.bottleneck.back.delay: unknown key; did you mean 'delay_s'?"),
+        ("back = { delay_s = -1.0 }", "topology.bottleneck.back: delay_s: must not be negative, got -1 s"),
+        ("back = { reorder = 0.1 }", "topology.bottleneck.back: reorder: frames that are held back need a time"),
+        (
+            'trace = "cellular-walk.mahi", trace_back = "cellular-drive.mahi", back = { rate_bps = 1e6 }',
+            "topology.bottleneck.trace_back: 'back' says what the way back has",
         ),
     ],
 )

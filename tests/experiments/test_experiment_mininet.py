@@ -79,7 +79,18 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [', framing = "ip"', ", jitter_s = 0.001", ", jitter_std_s = 0.001", ", loss = 0.01", ', trace = "cellular-walk.mahi"']
+    "more",
+    [
+        ', framing = "ip"',
+        ", jitter_s = 0.001",
+        ", jitter_std_s = 0.001",
+        ", loss = 0.01",
+        ", gemodel = { p = 0.01, r = 0.2 }",
+        ", reorder = 0.01, reorder_delay_s = 0.01",
+        ", duplicate = 0.01",
+        ", corrupt = 0.01",
+        ', trace = "cellular-walk.mahi"',
+    ],
 )
 def test_mininet_takes_every_key_of_a_link_and_bmv2_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str) -> None:
     path = tmp_path / "e.toml"

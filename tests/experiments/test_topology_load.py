@@ -68,7 +68,7 @@ def test_files_are_read(tmp_path: Path) -> None:
             "net.toml:7: bottleneck.red.minimum: RED needs 0 <= minimum < maximum <= 1, got 0.99 and 0.95",
         ),
         (DUMBBELL, ("pairs = 2", "pairs = true"), "net.toml:2: pairs: expected an integer, got True"),
-        (DUMBBELL, ("pairs = 2", "pairs = 0"), "net.toml:2: pairs: a dumbbell has 1 to 250 pairs of hosts, got 0"),
+        (DUMBBELL, ("pairs = 2", "pairs = 0"), "net.toml:2: pairs: a dumbbell has 1 to 508 pairs of hosts, got 0"),
         (DUMBBELL, ("pairs = 2\n", "\n"), "net.toml:1: missing key 'pairs'"),
         (DUMBBELL, ('"dumbbell"', '"dumbell"'), "net.toml:1: kind: unknown kind 'dumbell'; did you mean 'dumbbell'?"),
         (DUMBBELL, ('"dumbbell"', "dumbbell"), "net.toml: Invalid value (at line 1, column 8)"),

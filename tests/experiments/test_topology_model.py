@@ -188,7 +188,7 @@ def test_a_switch_has_as_many_hosts_as_ports() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: builders.chain([(1, 2)], 40_000, TRUNK, ACCESS), "switches: a chain has 2 to 32767, got 40000"),
+        (lambda: builders.chain([(1, 2)], 40_000, TRUNK, ACCESS), "switches: a chain has 2 to 3500, got 40000"),
         (
             lambda: builders.chain([(1, 2)] * 600, 2, TRUNK, ACCESS),
             "paths: 600 paths begin or end at switch 1, which has at most 509 hosts",
@@ -199,9 +199,13 @@ def test_a_switch_has_as_many_hosts_as_ports() -> None:
         (lambda: builders.leaf_spine(600, 2, 1, TRUNK, ACCESS), "leaves: 1 to 509, as many as a spine has ports, got 600"),
         (lambda: builders.leaf_spine(2, 509, 1, TRUNK, ACCESS), "spines: 1 to 508, because a leaf has 509 ports, got 509"),
         (lambda: builders.fat_tree(5, TRUNK, ACCESS), "k: an even number of ports, 2 to 48, got 5"),
-        (lambda: builders.ring(2, 1, TRUNK, ACCESS), "switches: a ring has 3 to 32767, got 2"),
+        (lambda: builders.ring(2, 1, TRUNK, ACCESS), "switches: a ring has 3 to 3500, got 2"),
+        (
+            lambda: builders.ring(1000, 101, TRUNK, ACCESS),
+            "hosts_per_switch: 101 on each of 1000 switches: a network has at most 100000 hosts",
+        ),
         (lambda: builders.ring(3, 508, TRUNK, ACCESS), "hosts_per_switch: 1 to 507, because a switch has 509 ports, got 508"),
-        (lambda: builders.parking_lot(1, TRUNK, ACCESS), "switches: a parking lot has 2 to 32767, got 1"),
+        (lambda: builders.parking_lot(1, TRUNK, ACCESS), "switches: a parking lot has 2 to 3500, got 1"),
         (lambda: builders.dumbbell(509, TRUNK, ACCESS), "pairs: a dumbbell has 1 to 508 pairs of hosts, got 509"),
     ],
 )

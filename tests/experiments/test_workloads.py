@@ -181,7 +181,7 @@ def test_a_distribution_from_a_file(tmp_path: Path) -> None:
         (('kind = "exponential"', 'kind = "lognormal"'), "workloads[0].sizes.sigma: of lognormal, and of no other kind"),
         (('{ kind = "exponential", mean_bytes = 20_000 }', '"web"'), "workloads[0].sizes: no file"),
         (('{ kind = "exponential", mean_bytes = 20_000 }', '"bad.csv"'), "bad.csv:2: bytes and probabilities must grow"),
-        (('name = "web"', 'name = "web"\nfan_in = 2'), "workloads[0].fan_in: of incast, and of no other pattern"),
+        (('name = "web"', 'name = "web"\nfan_in = 2'), "workloads[0].fan_in: of incast and partition-aggregate, and of no other pattern"),
         (('name = "web"', 'name = "web"\npattern = "incast"\nfan_in = 9'), "workloads[0].fan_in: 9 senders beside the receiver"),
         (('name = "web"', 'name = "web"\nsenders = ["h9"]'), "workloads[0].senders: no host 'h9'"),
         (('name = "web"', 'name = "web"\nsenders = ["h1"]'), "4 for 1 senders: pairs have one for each"),
@@ -202,3 +202,141 @@ def test_permutations_have_no_fixed_point(hosts: int, seed: int) -> None:
     names = [f"h{n}" for n in range(hosts)]
     chosen = workloads._permuted(names, names, random.Random(seed))
     assert sorted(chosen) == names and all(a != b for a, b in zip(names, chosen))
+
+
+def asking(pattern: str, more: str = "") -> str:
+    return WEB.replace('name = "web"', f'name = "web"\npattern = "{pattern}"\n{more}')
+
+
+def test_a_request_goes_one_way_and_its_answer_the_other(tmp_path: Path) -> None:
+    flows = load(tmp_path, asking("request-response", "request_bytes = 300\nrequests = 3\nthink_s = 0.5")).flows
+    for ask, answer in itertools.batched(flows, 2) if hasattr(itertools, "batched") else zip(flows[::2], flows[1::2]):
+        assert (ask.sender, ask.receiver) == (answer.receiver, answer.sender) and ask.tcp_settings.file_bytes == 300
+        assert answer.after == (ask.name,) and answer.answers and not ask.answers and answer.after_s == 0
+        assert ask.query == answer.query == ask.name.removesuffix(".ask")
+    turns = [f for f in flows if not f.answers and f.after]
+    assert len(turns) * 3 == len(flows) and all(
+        f.after == (f"web-{f.query[4:].split('.')[0]}.{int(f.query[-1]) - 1}.answer",) for f in turns
+    )
+    think = [f.after_s for f in turns]
+    assert statistics.fmean(think) == pytest.approx(0.5, rel=4 / math.sqrt(len(think)))
+
+
+def test_a_query_asks_different_hosts(tmp_path: Path) -> None:
+    flows = load(tmp_path, asking("partition-aggregate", 'fan_in = 3\nsenders = ["h1"]\nrequests = 2')).flows
+    by_query: dict[str, list[Flow]] = {}
+    for flow in flows:
+        by_query.setdefault(flow.query, []).append(flow)
+    for name, parts in by_query.items():
+        asks = [f for f in parts if not f.answers]
+        assert len(parts) == 6 and len({f.receiver for f in asks}) == 3 and {f.sender for f in asks} == {"h1"}
+        if name.endswith(".1"):
+            before = f"{name[:-1]}0"
+            assert all(f.after == tuple(f"{before}.answer-{n}" for n in range(3)) for f in asks)
+
+
+def test_answers_have_the_sizes_that_other_patterns_have(tmp_path: Path) -> None:
+    """Times, sizes and hosts are those of the same arrivals without requests; to think draws from a stream of its own."""
+    plain = load(tmp_path, WEB).flows
+    asked = load(tmp_path, asking("request-response", 'senders = ["h1", "h2", "h3", "h4"]\nreceivers = ["h5", "h6", "h7", "h8"]')).flows
+    answers = [f for f in asked if f.answers]
+    assert [(f.start_s, f.tcp_settings.file_bytes) for f in answers] == [(f.start_s, f.tcp_settings.file_bytes) for f in plain]
+
+
+def test_the_load_of_a_workload_that_asks_is_that_of_its_answers(tmp_path: Path) -> None:
+    more = 'senders = ["h1", "h2"]\nreceivers = ["h5", "h6"]\nrequests = 2'
+    text = asking("request-response", more).replace("per_s = 20", 'load = 0.5, of = "s2->s1"').replace("exponential", "constant")
+    flows = load(tmp_path, text).flows
+    bits = sum(f.tcp_settings.file_bytes * 8 * 1014 / 948 for f in flows if f.answers)
+    assert bits / 100 / 10e6 == pytest.approx(0.5, rel=0.15)
+    with pytest.raises(ConfigError, match="no flow of web crosses s1->s2"):
+        load(tmp_path, text.replace("s2->s1", "s1->s2"))
+
+
+def traced(tmp_path: Path, lines: str, more: str = "", sizes: str = "") -> Experiment:
+    (tmp_path / "own.csv").write_text(lines)
+    text = f'[[workloads]]\nname = "web"\nkind = "tcp-cubic"\narrivals = {{ kind = "trace", file = "own.csv" }}\n{sizes}\n{more}\n'
+    return load(tmp_path, text)
+
+
+def test_a_trace_says_when_how_much_and_between_whom(tmp_path: Path) -> None:
+    lines = "# recorded\ntime_s,sender,receiver,bytes\n0,h1,h5,100\n0.5,h2,h3,2000\n\n99.5,h1,h5,300\n150,h1,h5,1\n"
+    assert drawn(traced(tmp_path, lines, "start_s = 0.25").flows) == [
+        ("web-0", 0.25, "h1", "h5", 100),
+        ("web-1", 0.75, "h2", "h3", 2000),
+        ("web-2", 99.75, "h1", "h5", 300),
+    ]
+    assert len(traced(tmp_path, lines, "stop_s = 50.0").flows) == 2
+
+
+def test_what_a_trace_does_not_say_is_drawn_as_always(tmp_path: Path) -> None:
+    plain = drawn(load(tmp_path, WEB).flows)
+    lines = "time_s\n" + "".join(f"{at!r}\n" for _, at, *_ in plain)
+    assert drawn(traced(tmp_path, lines, sizes=WEB.splitlines()[-1]).flows) == plain
+
+
+@pytest.mark.parametrize(
+    ("lines", "more", "sizes", "message"),
+    [
+        ("time_s,bytes\n1,5\n0.5,5\n", "", "", "own.csv:3: times are seconds from the workload's beginning on, and must not fall; got 0.5"),
+        ("time_s,bytes\n1,0\n", "", "", "own.csv:2: bytes must be a whole number, 1 to 1e+12, got 0"),
+        ("time_s,bytes\n1,2.5\n", "", "", "own.csv:2: bytes must be a whole number"),
+        ("time_s,bytes\n1\n", "", "", "own.csv:2: 2 values, for time_s, bytes, got 1"),
+        ("time_s,byte\n1,5\n", "", "", "own.csv:1: no column 'byte'; did you mean 'bytes'?"),
+        ("bytes\n5\n", "", "", "own.csv:1: a column time_s is needed"),
+        ("time_s,sender\n1,h1\n", "", "", "own.csv:1: sender and receiver belong together"),
+        ("time_s,bytes\nnan,5\n", "", "", "own.csv:2: 'nan' is not finite"),
+        ("time_s,bytes\n", "", "", "no arrivals"),
+        ("time_s\n1\n", "", "", "missing key 'sizes', and own.csv has no column bytes"),
+        ("time_s,bytes\n1,5\n", "", "sizes = { mean_bytes = 5 }", "sizes: own.csv has the bytes of each arrival: leave out one of the two"),
+        ("time_s,bytes,sender,receiver\n1,5,h1,h9\n", "", "", "arrivals: the file names a host 'h9', at 1 s"),
+        ("time_s,bytes,sender,receiver\n1,5,h1,h1\n", "", "", "arrivals: in the file h1 sends to itself, at 1 s"),
+        (
+            "time_s,bytes,sender,receiver\n1,5,h1,h5\n",
+            'pattern = "incast"\nfan_in = 2',
+            "",
+            "fan_in: own.csv has one size for each arrival",
+        ),
+        ("time_s,bytes,sender,receiver\n1,5,h1,h5\n", 'senders = ["h1"]', "", "senders: own.csv has the hosts of each arrival"),
+    ],
+)
+def test_a_bad_trace_is_refused(tmp_path: Path, lines: str, more: str, sizes: str, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        traced(tmp_path, lines, more, sizes)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'pattern = "request-response"',
+            'pattern = "pairs"\nthink_s = 1.0',
+            "think_s: of request-response and partition-aggregate, and of no other pattern",
+        ),
+        (
+            'pattern = "request-response"',
+            'pattern = "partition-aggregate"',
+            "fan_in: of incast and partition-aggregate, and of no other pattern",
+        ),
+        ('pattern = "request-response"', 'pattern = "request-response"\nthink_s = 0.0', "think_s: must be positive, got 0"),
+        ("per_s = 20", 'kind = "trace"', "file: trace has a file, and no other kind has one"),
+        ("per_s = 20", 'kind = "trace", file = "own.csv", load = 0.5', "load: the times of a trace are in its file"),
+        ("per_s = 20", 'kind = "trace", file = "nowhere.csv"', "arrivals.file: no file"),
+    ],
+)
+def test_a_bad_pattern_that_asks_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / "own.csv").write_text("time_s\n1\n")
+    with pytest.raises(ConfigError) as refused:
+        load(tmp_path, asking("request-response").replace(old, new))
+    assert message in str(refused.value)
+
+
+def test_a_study_carries_the_traces_of_its_workloads(tmp_path: Path) -> None:
+    from fairlane.inputs import located_toml
+    from fairlane.studies import traces
+
+    traced(tmp_path, "time_s,bytes\n1,5\n")
+    document = located_toml.read(tmp_path / "w.toml")
+    assert traces.own(document) == {"own.csv": tmp_path / "own.csv"}
+    assert traces.renamed(document, {"own.csv": "other.csv"}).values["workloads"][0]["arrivals"] == {"kind": "trace", "file": "other.csv"}

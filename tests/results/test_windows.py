@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlane import ad_hoc
-from fairlane.experiments import kinds, loader
+from fairlane.experiments import commands, kinds, loader
 from fairlane.experiments.kinds import TcpSettings
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics import targets, virtual_fabric
@@ -29,7 +29,7 @@ from fairlane.results.figures import Figures
 from fairlane.results.shares import ShareTable
 from fairlane.studies import measures
 
-KINDS = [kind for kind in kinds.names() if kind != "tcp"]
+KINDS = [kind for kind in kinds.names() if kind not in ("tcp", commands.KIND)]
 FRAME_BYTES = 1514
 SLACK_S = 2e-6
 """Times are whole nanoseconds in the records, and a flow that is there to within a microsecond of a window's end is there."""

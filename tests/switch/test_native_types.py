@@ -88,6 +88,7 @@ def test_a_call_with_another_type_is_an_error(tmp_path: Path) -> None:
         ({"rate_bps": -1}, OverflowError, "Link.rate_bps: can't convert negative"),
         ({"weight": 0}, ValueError, "Link.weight: "),
         ({"loss": (0.1, 0.2)}, TypeError, r"Link.loss: give a probability or \(good_to_bad, .*got \(0.1, 0.2\)"),
+        ({"corrupt": 2.0}, ValueError, r"link h1-s1: probability corrupt = 2: must be in \[0, 1\]"),
         ({"weight": 1, "time_shift_ns": 1}, ValueError, "a port has one scheduler"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import statistics
@@ -99,12 +100,52 @@ def test_what_comes_to_a_port_is_lost_late_and_changed(net, program, tmp_path: P
     assert process.returncode == 0
 
 
+def test_frames_are_copied_overtaken_corrupted_and_lost_in_bursts(net, program, tmp_path: Path) -> None:
+    """What a port sends, and its counts at the end."""
+    file = tmp_path / "links.json"
+    write(file, {**OUT, "duplicate": 1.0})
+    stats = ("--stats", tmp_path / "stats.csv")
+    with switch(net, program, "--links", file, *stats, "--", "--grpc-server-addr", "127.0.0.1:9624") as process, Flow(net) as flow:
+
+        def now(**impairments: object) -> None:
+            write(file, {**OUT, **impairments})
+            process.send_signal(signal.SIGHUP)
+            assert process.stdout.readline() == "links read\n"
+
+        assert len(burst(flow, 50, gap_s=0.001)) == 100
+        # One bit of each is wrong, wherever it is: the kernel drops all.
+        now(corrupt=1.0)
+        assert burst(flow, 50) == []
+        now(gemodel={"p": 1.0, "r": 1e-9, "loss_bad": 1.0, "loss_good": 0.0})
+        assert burst(flow, 50) == []
+        now(reorder=0.3, reorder_delay_ns=20_000_000)
+        arrived: list[tuple[bytes, int]] = []
+        thread = flow.collect(arrived)
+        for number in range(200):
+            flow.send(number.to_bytes(4, "big"))
+            time.sleep(0.001)
+        thread.join()
+        numbers = [int.from_bytes(got[:4], "big") for got, _ in arrived if not got.startswith(b"resolve")]
+        assert sorted(numbers) == list(range(200))
+        overtaken = sum(number < max(numbers[: at + 1]) for at, number in enumerate(numbers))
+        assert 30 < overtaken < 100, overtaken
+        now()
+        assert len(burst(flow, 50)) == 50
+    with (tmp_path / "stats.links.csv").open() as rows:
+        last = list(csv.DictReader(rows))[-1]
+    counts = {name: int(value) for name, value in last.items() if name.endswith("_packets")}
+    assert last["link"] == "s1->h2" and counts["reordered_packets"] == overtaken
+    assert all(50 <= counts[f"{what}_packets"] < 60 for what in ("lost", "duplicated", "corrupted")), counts
+
+
 def test_a_file_that_is_refused_leaves_the_links_alone(net, program, tmp_path: Path) -> None:
     file = tmp_path / "links.json"
     write(file, {**OUT, "loss": 0.0})
     with switch(net, program, "--links", file, "--", "--grpc-server-addr", "127.0.0.1:9623") as process, Flow(net) as flow:
         for entry, said in (
             ({**OUT, "loss": 2}, "links[0]: loss: 2 is not a probability from 0 to 1"),
+            ({**OUT, "corrupt": 1.5}, "links[0]: corrupt: 1.5 is not a probability from 0 to 1"),
+            ({**OUT, "gemodel": {"p": 0.1, "r": 2, "loss_bad": 1, "loss_good": 0}}, "links[0]: bad_to_good: 2 is not a probability"),
             ({**OUT, "port": 7}, "links[0]: no -i option makes a port 7"),
             ({**OUT, "rate_bps": 5}, "links[0]: the rate, delay and overhead of what a port sends are options: --port-rate"),
             ({**IN, "changes": [{"at_ns": 0, "rate_bps": 0}]}, "links[0]: rate_bps: a rate of 0 bit/s never sends"),

@@ -19,11 +19,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use fairlane_device::rows::{self, Further, PortRows};
+use fairlane_device::DropCause;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::RawSpec;
 use fairlane_memory as _;
-use fairlane_virtual::record::{Measured, PortSample, QueueSample};
+use fairlane_virtual::record::{LinkSample, Measured, PortSample, QueueSample};
 use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -31,7 +32,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use application::Application;
 use records::Log;
-use specs::{FlowPath, GroupPath, Half, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
+use specs::{FlowPath, GroupPath, Half, Impairments, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
 
 fn refused(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -64,6 +65,8 @@ struct Network {
     inner: fairlane_virtual::Network,
     /// Of the switches by number.
     rows: Vec<PortRows>,
+    /// Whether some link does.
+    fails: bool,
 }
 
 impl Network {
@@ -82,7 +85,7 @@ impl Network {
     #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
     fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
         let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
-        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new() }
+        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new(), fails: false }
     }
 
     /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
@@ -222,11 +225,23 @@ impl Network {
         self.inner.schedule(at_ns, Change::LinkLoss { from: LinkEnd::new(node, port), loss }).map_err(refused)
     }
 
+    /// Plans that one direction of a link fails, or works again: frames that wait or are on the way are lost, and all that follow until then. Raises ValueError.
+    fn schedule_state(&mut self, at_ns: u64, node: &str, port: u32, up: bool) -> PyResult<()> {
+        self.fails = true;
+        self.inner.schedule(at_ns, Change::LinkState { from: LinkEnd::new(node, port), up }).map_err(refused)
+    }
+
     /// Plans another jitter of one direction of a link (as of Link), for frames sent from then on. Raises ValueError.
     #[pyo3(signature = (at_ns, node, port, jitter_ns, jitter_std_ns=0))]
     fn schedule_jitter(&mut self, at_ns: u64, node: &str, port: u32, jitter_ns: u64, jitter_std_ns: u64) -> PyResult<()> {
         let jitter = Jitter::of(jitter_ns, jitter_std_ns);
         self.inner.schedule(at_ns, Change::LinkJitter { from: LinkEnd::new(node, port), jitter }).map_err(refused)
+    }
+
+    /// Plans other impairments of one direction of a link, for frames sent from then on. Raises ValueError.
+    fn schedule_impairments(&mut self, at_ns: u64, node: &str, port: u32, change: Spec<Impairments>) -> PyResult<()> {
+        let change = change.0.change();
+        self.inner.schedule(at_ns, Change::LinkImpairments { from: LinkEnd::new(node, port), change }).map_err(refused)
     }
 
     /// From an instant on, one direction of a link follows a trace that begins then: instants at each of which so many bytes may leave,
@@ -325,13 +340,17 @@ impl Network {
     }
 
     /// Takes what the ports of all switches had counted at the end of each interval since it was last taken: of each switch, in the order
-    /// in which they were added, the lines of its CSV (`PORT_COLUMNS`). only: switches by number and their ports; None for all.
+    /// in which they were added, the lines of its CSV (`port_columns`). only: switches by number and their ports; None for all.
     #[pyo3(signature = (only=None))]
     fn take_port_rows(&mut self, only: Option<HashSet<(usize, u32)>>) -> Vec<String> {
         let mut texts = vec![String::new(); self.rows.len()];
+        let corrupts = self.inner.corrupts();
         for PortSample { time, switch, port } in self.inner.take_port_samples() {
             if only.as_ref().is_none_or(|only| only.contains(&(switch, port.port))) {
-                self.rows[switch].write(&mut texts[switch], time, time, &port, Further::default());
+                let counts = [(port.wrong_checksums, corrupts), (port.drops.get(DropCause::LinkDown), self.fails)];
+                let counts: Vec<u64> = counts.into_iter().filter_map(|(count, has)| has.then_some(count)).collect();
+                let further = Further { counts: &counts, ..Further::default() };
+                self.rows[switch].write(&mut texts[switch], time, time, &port, further);
             }
         }
         texts
@@ -347,6 +366,28 @@ impl Network {
             }
         }
         texts
+    }
+
+    /// The columns of a switch's CSV: `PORT_COLUMNS`, those with wrong checksums where links corrupt frames, and where links fail what is lost by that.
+    fn port_columns(&self) -> String {
+        let further = [(rows::WRONG_CHECKSUMS, self.inner.corrupts()), (rows::LINK_DOWN, self.fails)];
+        rows::header(further.into_iter().filter_map(|(name, has)| has.then_some(name))).trim_end().to_string()
+    }
+
+    /// The same of the directions of links that lose or impair frames at some time, of all links in one text (`LINK_COLUMNS`).
+    fn take_link_rows(&mut self) -> String {
+        let mut text = String::new();
+        for LinkSample { time, link, counts } in self.inner.take_link_samples() {
+            let name = self.inner.link_name(link).map_or_else(String::new, |(from, to)| format!("{from}->{to}"));
+            rows::write_link(&mut text, time, time, &name, counts.on_the_way());
+        }
+        text
+    }
+
+    /// Datagrams that a host dropped for a wrong checksum of IPv4, UDP or TCP; None where no link corrupts frames. Raises KeyError.
+    fn wrong_checksums(&self, host: &str) -> PyResult<Option<u64>> {
+        let count = self.inner.wrong_checksums(host).ok_or_else(|| PyKeyError::new_err(format!("no host {host:?}")))?;
+        Ok(self.inner.corrupts().then_some(count))
     }
 
     /// Bit/s that a port sent, and mean packets in its queue, in the interval of the last row that was taken; None before it.
@@ -401,7 +442,7 @@ impl Network {
 
 impl Network {
     fn take_logs(&mut self, flow: &str) -> PyResult<(FlowLog, Vec<(String, FlowLog)>)> {
-        let number = self.inner.flows().iter().position(|ends| ends.name == flow);
+        let number = self.inner.flow_number(flow);
         let logs = number.and_then(|number| self.inner.take_logs(number));
         logs.ok_or_else(|| PyKeyError::new_err(format!("no flow {flow:?}")))
     }
@@ -450,8 +491,8 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     wire::add(module)?;
     control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
-    module.add("PORT_COLUMNS", rows::header([]).trim_end())?;
     module.add("PACKET_COLUMNS", fairlane_virtual::PACKET_COLUMNS)?;
+    module.add("LINK_COLUMNS", rows::LINK_HEADER.trim_end())?;
     module.add("QUEUE_COLUMNS", rows::QUEUE_HEADER.trim_end())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())

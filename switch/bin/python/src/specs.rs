@@ -5,8 +5,9 @@ use std::num::NonZeroU32;
 use fairlane_device::Scheduler;
 use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::wire::rtcp::{self, Alsf, LayerEntry, ReportBlock, SenderInfo};
+use fairlane_endpoint::MAX_PACKET_BYTES;
 use fairlane_tcp::{Config, Ftp};
-use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, Jitter, LossModel, TcpSpec};
+use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, ImpairmentsChange, Jitter, LossModel, TcpSpec};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -57,6 +58,10 @@ pub(crate) struct Link {
     loss: Option<Loss>,
     jitter_ns: u64,
     jitter_std_ns: u64,
+    reorder: f64,
+    reorder_delay_ns: u64,
+    duplicate: f64,
+    corrupt: f64,
     overhead_bytes: i32,
     time_shift_ns: Option<u64>,
     weight: Option<NonZeroU32>,
@@ -70,15 +75,32 @@ impl Link {
             (Some(weight), None) => Scheduler::Weighted(weight),
             (None, shift) => shift.map_or(Scheduler::Strict, Scheduler::TimeShifted),
         };
+        let Link { reorder, reorder_delay_ns, duplicate, corrupt, .. } = self;
         Ok(ChannelConfig {
             rate_bps: self.rate_bps,
             delay_ns: self.delay_ns,
             queue_packets: self.queue_packets,
             loss: self.loss.map(|Loss(model)| model),
             jitter: Jitter::of(self.jitter_ns, self.jitter_std_ns),
+            impairments: fairlane_virtual::Impairments { reorder, reorder_delay_ns, duplicate, corrupt },
             overhead_bytes: self.overhead_bytes,
             scheduler,
         })
+    }
+}
+
+#[derive(FromPyObject)]
+pub(crate) struct Impairments {
+    reorder: Option<f64>,
+    reorder_delay_ns: Option<u64>,
+    duplicate: Option<f64>,
+    corrupt: Option<f64>,
+}
+
+impl Impairments {
+    pub(crate) fn change(self) -> ImpairmentsChange {
+        let Impairments { reorder, reorder_delay_ns, duplicate, corrupt } = self;
+        ImpairmentsChange { reorder, reorder_delay_ns, duplicate, corrupt }
     }
 }
 
@@ -201,8 +223,8 @@ impl Tcp<'_> {
 
     fn config(&self) -> PyResult<Config> {
         let packet_bytes = self.packet_bytes;
-        if !(80..=1500).contains(&packet_bytes) {
-            return Err(refused(format!("packet_bytes: 80 to 1500, IP header included, got {packet_bytes}")));
+        if !(80..=MAX_PACKET_BYTES).contains(&packet_bytes) {
+            return Err(refused(format!("packet_bytes: 80 to {MAX_PACKET_BYTES}, IP header included, got {packet_bytes}")));
         }
         let mut config = Config { flavour: self.flavour.parse().map_err(refused)?, mss: packet_bytes - 40, ..Config::default() };
         for (key, value) in self.options.iter().flat_map(|options| options.iter()) {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::wire::ccfb::{self, CongestionFeedback, Metric, Offset, StreamReport, LEAST_BYTES, MAX_PACKETS, METRIC_BYTES};
 use crate::wire::ntp;
-use crate::{Nanos, IP_UDP_BYTES, MAX_PACKET_BYTES};
+use crate::{Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES};
 
 /// The ECN field of a marked packet.
 const CE: u8 = 3;
@@ -15,7 +15,7 @@ const CE: u8 = 3;
 const KEPT: u64 = 512;
 /// Metric blocks that one packet has room for beside so many bytes.
 fn room(beside_bytes: usize) -> usize {
-    (MAX_PACKET_BYTES as usize).saturating_sub(IP_UDP_BYTES + beside_bytes + LEAST_BYTES + 2) / METRIC_BYTES
+    (MAX_REPORT_BYTES as usize).saturating_sub(IP_UDP_BYTES + beside_bytes + LEAST_BYTES + 2) / METRIC_BYTES
 }
 /// As many new packets as fill a packet with those of the report before are reported at once: "small enough to fit within the path MTU".
 pub(crate) const MOST_NEWS: u64 = 300;

@@ -45,6 +45,7 @@ mod reception;
 pub mod record;
 mod report;
 pub mod rtcp_schedule;
+mod seen;
 mod sender;
 pub mod statistics;
 mod stream;
@@ -70,8 +71,10 @@ use wire::stamp::SHORT_BYTES;
 
 /// Bytes of IPv4 and UDP headers: datagrams are counted with them.
 pub const IP_UDP_BYTES: usize = 28;
-/// The largest datagram.
-const MAX_PACKET_BYTES: u32 = 1500;
+/// The largest datagram of data: Ethernet's jumbo frames.
+pub const MAX_PACKET_BYTES: u32 = 9000;
+/// The largest report, whatever the size of data.
+const MAX_REPORT_BYTES: u32 = 1500;
 /// Headers and stamp of a data packet.
 const MIN_RTP_BYTES: u32 = (IP_UDP_BYTES + HEADER_BYTES + SHORT_BYTES) as u32;
 /// Of the IPv4 router alert option (RFC 2113).

@@ -8,6 +8,7 @@ use fairlane_sources::{
 use crate::algorithm::Fault;
 use crate::marks::Marks;
 use crate::record::{FlowLog, FlowRecord};
+use crate::seen::Seen;
 use crate::{check_bytes, Delays, End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
 
 /// What a source emits, counted from the flow's start, in the order of time.
@@ -39,7 +40,7 @@ pub enum RawTraffic {
 /// A flow of datagrams without feedback.
 pub struct RawSpec {
     pub traffic: RawTraffic,
-    /// The largest datagram, 44 to 1500; an emission that is larger leaves as several, back to back.
+    /// The largest datagram, 44 to 9000; an emission that is larger leaves as several, back to back.
     pub packet_bytes: u32,
 }
 
@@ -189,6 +190,7 @@ pub struct RawReceiver {
     life: Life,
     packets: u64,
     bytes: u64,
+    seen: Seen,
     /// One past the highest number seen.
     expected: u64,
     delay_sum: u64,
@@ -205,6 +207,7 @@ impl RawReceiver {
             life,
             packets: 0,
             bytes: 0,
+            seen: Seen::default(),
             expected: 0,
             delay_sum: 0,
             delay_max: 0,
@@ -244,6 +247,9 @@ impl End for RawReceiver {
     fn receive(&mut self, datagram: &Incoming, io: &mut Io) -> Result<(), Fault> {
         let stamp = datagram.payload.first_chunk::<STAMP>().map(|stamp| u128::from_be_bytes(*stamp));
         let Some(stamp) = stamp else { return Ok(()) };
+        if !self.seen.is_first(stamp as u64) {
+            return Ok(());
+        }
         self.packets += 1;
         self.bytes += (IP_UDP_BYTES + datagram.payload.len()) as u64;
         self.expected = self.expected.max((stamp as u64).saturating_add(1));

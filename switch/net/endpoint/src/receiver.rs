@@ -22,7 +22,7 @@ use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::{RtpHeader, MARKER, PAYLOAD_TYPE};
 use crate::wire::stamp::{Stamp, MEDIA_BYTES};
 use crate::{
-    instant, is_forwarded_group, seconds, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_PACKET_BYTES, ROUTER_ALERT_BYTES,
+    instant, is_forwarded_group, seconds, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES, ROUTER_ALERT_BYTES,
 };
 use fairlane_sources::Rng;
 
@@ -64,7 +64,7 @@ struct Heard {
 
 /// Feedback of reduced size beyond so many bytes leaves in a compound, of which the report is then a small part: "strongly RECOMMENDED"
 /// [RFC 5506 sec 4.2.2], without a size.
-const LARGE_BYTES: usize = MAX_PACKET_BYTES as usize / 2;
+const LARGE_BYTES: usize = MAX_REPORT_BYTES as usize / 2;
 
 /// What a receiver that reports on many packets together keeps (RFC 8888).
 struct Reporter {

@@ -2,6 +2,7 @@
 
 use crate::gaps::{Gaps, Missing};
 use crate::record::Media;
+use crate::seen::Seen;
 use crate::statistics::SourceStatistics;
 use crate::wire::rtp::RtpHeader;
 use crate::wire::stamp::Stamp;
@@ -31,7 +32,11 @@ pub(crate) struct Reception {
     /// Where losses are asked for.
     gaps: Option<Gaps>,
     pub(crate) last_arrival: Nanos,
+    /// Packets, each once.
     pub(crate) packets: u64,
+    seen: Seen,
+    /// Further copies of packets of the present source.
+    copies: u64,
     /// Of IPv4 datagrams.
     pub(crate) bytes: u64,
     /// Losses of sources that are over.
@@ -62,6 +67,16 @@ impl Reception {
         let highest = source.extended_highest_sequence();
         let goes_on = known && source.restarts == restarts;
         let before = std::mem::replace(&mut self.last_arrival, now);
+        if !goes_on {
+            self.seen = Seen::default();
+        }
+        // A packet that is late is so by less than numbers take to wrap.
+        let behind = (highest as u16).wrapping_sub(header.sequence);
+        let number = highest.checked_sub(behind.into()).filter(|_| counted);
+        if number.is_some_and(|number| !self.seen.is_first(number)) {
+            self.copies += 1;
+            return Arrival::Counted { first: false, lost: Vec::new() };
+        }
         self.packets += 1;
         self.bytes += bytes as u64;
         let delay = now.saturating_sub(stamp.sent);
@@ -77,12 +92,8 @@ impl Reception {
                 gaps.clear();
                 Vec::new()
             }
-            Some(gaps) if counted => {
-                // A packet that is late is so by less than numbers take to wrap.
-                let behind = (highest as u16).wrapping_sub(header.sequence);
-                highest.checked_sub(behind.into()).map_or_else(Vec::new, |number| gaps.arrived(number, expected, before, now))
-            }
-            _ => Vec::new(),
+            Some(gaps) => number.map_or_else(Vec::new, |number| gaps.arrived(number, expected, before, now)),
+            None => Vec::new(),
         };
         Arrival::Counted { first: !known, lost }
     }
@@ -94,7 +105,8 @@ impl Reception {
 
     /// The source is over: its losses stay in the books.
     pub(crate) fn retire(&mut self) {
-        self.lost_before += self.source.take().map_or(0, |old| old.lost_packets());
+        self.lost_before = self.lost_packets();
+        (self.source, self.copies) = (None, 0);
         self.source_gone = false;
     }
 
@@ -108,8 +120,9 @@ impl Reception {
         self.source.as_mut().filter(|_| !self.source_gone)
     }
 
+    /// Sequence numbers that never came: a copy makes up for no loss, other than in reports [RFC 3550 sec A.3].
     pub(crate) fn lost_packets(&self) -> i64 {
-        self.lost_before + self.source.as_ref().map_or(0, SourceStatistics::lost_packets)
+        self.lost_before + self.source.as_ref().map_or(0, |source| source.lost_packets() + self.copies as i64)
     }
 
     pub(crate) fn highest_sequence(&self) -> Option<u64> {
@@ -151,6 +164,23 @@ mod tests {
         assert_eq!(packet(&mut reception, MS, 2, 500, 0), counted(true, vec![]));
         assert_eq!(packet(&mut reception, MS + SILENT_SOURCE, 3, 1, 0), counted(true, vec![]));
         assert_eq!((reception.packets, reception.lost_packets()), (4, 2));
+    }
+
+    #[test]
+    fn a_copy_is_no_packet_and_makes_up_for_no_loss() {
+        let mut reception = Reception::new(Some(1));
+        for (n, sequence) in [65_534, 65_534, 65_535, 1, 1, 65_535, 2, 0].into_iter().enumerate() {
+            packet(&mut reception, n as u64 * MS, 1, sequence, 0);
+        }
+        assert_eq!((reception.packets, reception.bytes, reception.lost_packets()), (5, 5000, 0));
+        packet(&mut reception, 8 * MS, 1, 5, 0);
+        packet(&mut reception, 9 * MS, 1, 5, 0);
+        assert_eq!((reception.packets, reception.lost_packets()), (6, 2));
+        // In reports, copies count as received.
+        assert_eq!(reception.source.as_ref().map(SourceStatistics::lost_packets), Some(-2));
+        reception.said_bye();
+        packet(&mut reception, 10 * MS, 2, 5, 0);
+        assert_eq!((reception.packets, reception.lost_packets()), (7, 2));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fairlane_channel::{Channel, ChannelConfig, LossModel};
+use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_endpoint::sources::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
@@ -25,7 +25,8 @@ use crate::Nanos;
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
 pub(crate) const LINGER: Nanos = 500_000_000;
 
-enum NodeIndex {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NodeIndex {
     Host(usize),
     Switch(usize),
 }
@@ -42,6 +43,7 @@ impl Network {
         let seed = seed_of(self.options.seed, &format!("switch {name}"));
         let slot = self.slot(Actor::Switch(number));
         let digest_slot = self.slot(Actor::Digests(number));
+        self.nodes.insert(name.to_string(), NodeIndex::Switch(number));
         self.switches.push(SwitchNode {
             name: name.to_string(),
             device: Device::new(DeviceConfig { seed, ..config }),
@@ -59,12 +61,23 @@ impl Network {
     /// A name or an address that is taken.
     pub fn add_host(&mut self, name: &str, address: HostAddress) -> Result<usize, BuildError> {
         self.check_new_name(name)?;
-        if let Some(other) = self.hosts.iter().find(|host| host.address.ip == address.ip) {
-            return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", other.name)));
+        if let Some(&other) = self.host_of.get(&address.ip) {
+            return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", self.hosts[other].name)));
         }
+        self.host_of.insert(address.ip, self.hosts.len());
+        self.nodes.insert(name.to_string(), NodeIndex::Host(self.hosts.len()));
         let slot = self.slot(Actor::Membership(self.hosts.len()));
         let membership = Membership::new(Rng::stream(self.options.seed, &format!("host {name} membership")));
-        self.hosts.push(Host { name: name.to_string(), address, channel: None, demux: Default::default(), membership, slot, unclaimed: 0 });
+        self.hosts.push(Host {
+            name: name.to_string(),
+            address,
+            channel: None,
+            demux: Default::default(),
+            membership,
+            slot,
+            unclaimed: 0,
+            wrong_checksums: 0,
+        });
         Ok(self.hosts.len() - 1)
     }
 
@@ -75,9 +88,21 @@ impl Network {
         Ok(())
     }
 
+    /// The number of a host.
+    pub(crate) fn host(&self, name: &str) -> Option<usize> {
+        match self.node(name) {
+            Some(NodeIndex::Host(host)) => Some(host),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn push_flow(&mut self, ends: FlowEnds) {
+        self.flow_of.insert(ends.name.clone(), self.flows.len());
+        self.flows.push(ends);
+    }
+
     fn node(&self, name: &str) -> Option<NodeIndex> {
-        let host = self.hosts.iter().position(|host| host.name == name).map(NodeIndex::Host);
-        host.or_else(|| self.switches.iter().position(|switch| switch.name == name).map(NodeIndex::Switch))
+        self.nodes.get(name).copied()
     }
 
     /// Links two ends, each direction with its own properties.
@@ -142,6 +167,7 @@ impl Network {
                 }
                 None => false,
             };
+            self.note_impairments(index, config.loss.is_some(), &config.impairments);
             self.channels.push(Channel::new(config.clone(), from_host, self.options.seed, &from.node, &to.node));
             self.channel_ends.push(attachment);
             self.channel_slots.push(slot);
@@ -149,6 +175,14 @@ impl Network {
             self.link_names.push(format!("{}->{}", from.node, to.node));
         }
         Ok(())
+    }
+
+    /// A direction of a link does this at some time.
+    fn note_impairments(&mut self, channel: usize, loses: bool, impairments: &Impairments) {
+        if loses || !impairments.are_none() {
+            self.impaired.insert(channel);
+        }
+        self.verifies |= impairments.corrupt > 0.0;
     }
 
     /// Adds a flow.
@@ -159,7 +193,7 @@ impl Network {
         let key = format!("flow {}", spec.name);
         let fail = |what: String| BuildError::new(key.clone(), what);
         let index = |name: &str, role: &str| {
-            self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+            self.host(name).ok_or_else(|| {
                 let known = self.hosts.iter().map(|host| host.name.as_str());
                 BuildError::new(format!("{key} {role}"), format!("unknown host {name:?}{}", nearest(name, known)))
             })
@@ -168,7 +202,7 @@ impl Network {
         if sender == receiver {
             return Err(fail(format!("{} cannot send to itself", spec.sender)));
         }
-        if self.flows.iter().any(|flow| flow.name == spec.name) {
+        if self.flow_of.contains_key(&spec.name) {
             return Err(fail("two flows have this name".into()));
         }
         self.check_times(&key, spec.start, spec.stop)?;
@@ -257,7 +291,7 @@ impl Network {
         }
         // What has arrived when the flow starts, and when it stops.
         self.end_marks.extend([(spec.start, second), (spec.stop, second)]);
-        self.flows.push(FlowEnds { name: spec.name, sender: first, receivers: vec![second], form });
+        self.push_flow(FlowEnds { name: spec.name, sender: first, receivers: vec![second], form });
         Ok(())
     }
 
@@ -324,7 +358,9 @@ impl Network {
             Change::LinkDelay { .. } => "delay",
             Change::LinkLoss { .. } => "loss",
             Change::LinkJitter { .. } => "jitter",
+            Change::LinkImpairments { .. } => "impairments",
             Change::LinkTrace { .. } => "trace",
+            Change::LinkState { .. } => "state",
             Change::Frame { .. } => "frame",
         };
         let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);
@@ -337,14 +373,15 @@ impl Network {
             Some(NodeIndex::Switch(_)) if matches!(change, Change::Frame { .. }) => {
                 return fail("only a host sends frames of its own".into());
             }
-            Some(_) if self.channel_of(from).is_none() => {
-                return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));
-            }
             Some(_) => {}
         }
+        let Some(channel) = self.channel_of(from) else {
+            return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));
+        };
         match &change {
             Change::LinkRate { rate_bps: Some(0), .. } => return fail("a rate of 0 bit/s never sends: give a positive rate".into()),
             Change::LinkLoss { loss, .. } => check_loss(&key, loss)?,
+            Change::LinkImpairments { change, .. } => check_impairments(&key, &change.of(Impairments::default()))?,
             _ => {}
         }
         if at < self.now {
@@ -352,6 +389,11 @@ impl Network {
         }
         if let Some(end) = self.options.end.filter(|&end| at > end) {
             return fail(format!("lies after the run's end at {end} ns"));
+        }
+        match &change {
+            Change::LinkLoss { loss, .. } => self.note_impairments(channel, loss.is_some(), &Impairments::default()),
+            Change::LinkImpairments { change, .. } => self.note_impairments(channel, false, &change.of(Impairments::default())),
+            _ => {}
         }
         let place = self.changes.iter().position(|(other, _)| *other > at).unwrap_or(self.changes.len());
         self.changes.insert(place, (at, change));
@@ -459,7 +501,8 @@ fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
     if config.queue_packets == 0 {
         return fail("a queue of 0 packets holds none: give at least 1".into());
     }
-    check_loss(key, &config.loss)
+    check_loss(key, &config.loss)?;
+    check_impairments(key, &config.impairments)
 }
 
 fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
@@ -469,6 +512,13 @@ fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
         }
     }
     Ok(())
+}
+
+fn check_impairments(key: &str, impairments: &Impairments) -> Result<(), BuildError> {
+    match impairments.probabilities().into_iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
+        Some((name, p)) => Err(BuildError::new(key, format!("probability {name} = {p}: must be in [0, 1]"))),
+        None => Ok(()),
+    }
 }
 
 /// `; did you mean "x"?` when a name is near another: one letter, or at most a third of them, are to be changed.

@@ -130,6 +130,24 @@ impl<'a> Datagram<'a> {
         })
     }
 
+    /// Whether the checksum of UDP or TCP is right; UDP's may be left out [RFC 768]. True of every other protocol.
+    pub fn has_right_checksum(&self) -> bool {
+        let bytes = match (self.protocol, self.payload) {
+            (PROTOCOL_TCP, bytes) => bytes,
+            (PROTOCOL_UDP, [_, _, _, _, high, low, a, b, ..]) => {
+                let length = usize::from(u16::from_be_bytes([*high, *low]));
+                match self.payload.get(..length) {
+                    Some(_) if (*a, *b) == (0, 0) => return length >= UDP_BYTES,
+                    Some(bytes) => bytes,
+                    None => return false,
+                }
+            }
+            (PROTOCOL_UDP, _) => return false,
+            _ => return true,
+        };
+        fold(pseudo_header(self.source, self.destination, self.protocol, bytes.len()) + sum(bytes)) == 0
+    }
+
     /// Source and destination port, of UDP and TCP.
     pub fn ports(&self) -> Option<(u16, u16)> {
         let p = self.payload.get(..4)?;
@@ -168,6 +186,36 @@ mod tests {
         }
         frame[20] ^= 1;
         assert!(Datagram::parse(&frame).is_none(), "a wrong checksum");
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        for protocol in [PROTOCOL_TCP, PROTOCOL_UDP] {
+            let mut frame = Vec::new();
+            let payload: Vec<u8> = (0..61).map(|n| n * 37).collect();
+            let to = 0x0a00_0201;
+            push_headers(&mut frame, &HOST, &Header { to, protocol, ttl: TTL, tos: 0, options: &[], payload: 20 + payload.len() });
+            let start = frame.len();
+            frame.extend_from_slice(&[0x13, 0x8c, 0x13, 0x8d, 0, 81, 0, 0, 0, 1, 2, 3, 0x50, 0x10, 0, 9, 0, 0, 0, 0]);
+            frame.extend_from_slice(&payload);
+            let at = start + if protocol == PROTOCOL_TCP { 16 } else { 6 };
+            let checksum = udp_checksum(pseudo_header(HOST.ip, to, protocol, 81) + sum(&frame[start..]));
+            frame[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+            let is_right = |frame: &[u8]| Datagram::parse(frame).is_some_and(|datagram| datagram.has_right_checksum());
+            assert!(is_right(&frame));
+            for bit in 8 * ETHERNET_BYTES..8 * frame.len() {
+                frame[bit / 8] ^= 1 << (bit % 8);
+                assert!(!is_right(&frame), "protocol {protocol}, bit {bit}");
+                frame[bit / 8] ^= 1 << (bit % 8);
+            }
+            // UDP's may be left out; a datagram is longer than its frame, or shorter than its header.
+            frame[at..at + 2].fill(0);
+            assert_eq!(is_right(&frame), protocol == PROTOCOL_UDP);
+            for length in [7u16, 82] {
+                frame[start + 4..start + 6].copy_from_slice(&length.to_be_bytes());
+                assert!(!is_right(&frame));
+            }
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub struct LayeredSpec {
     pub port: u16,
     pub start: Nanos,
     pub stop: Nanos,
-    /// A data packet as IPv4 datagram, 56 to 1500.
+    /// A data packet as IPv4 datagram, 56 to 9000.
     pub packet_bytes: u32,
     /// Of the RTP session [RFC 3550 sec 6.2], positive.
     pub session_bandwidth_bps: f64,
@@ -60,7 +60,7 @@ impl Network {
         let key = format!("flow {}", spec.name);
         let fail = |what: String| BuildError::new(key.clone(), what);
         let index = |name: &str, role: &str| {
-            self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+            self.host(name).ok_or_else(|| {
                 let known = self.hosts.iter().map(|host| host.name.as_str());
                 BuildError::new(format!("{key} {role}"), format!("unknown host {name:?}{}", nearest(name, known)))
             })
@@ -70,7 +70,7 @@ impl Network {
         if receivers.is_empty() {
             return Err(fail("has no receiver: name at least one host".into()));
         }
-        if self.flows.iter().any(|flow| flow.name == spec.name) {
+        if self.flow_of.contains_key(&spec.name) {
             return Err(fail("two flows have this name".into()));
         }
         self.check_times(&key, spec.start, spec.stop)?;
@@ -154,7 +154,7 @@ impl Network {
             self.end_marks.extend([spec.start, start, spec.stop].map(|at| (at, end)));
             flow.receivers.push(end);
         }
-        self.flows.push(flow);
+        self.push_flow(flow);
         Ok(())
     }
 }

@@ -50,7 +50,7 @@ mod trace;
 
 pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use description::{BuildError, LinkEnd};
-pub use fairlane_channel::{ChannelConfig, ChannelStats, Jitter, LossModel, Trace, TraceError};
+pub use fairlane_channel::{ChannelConfig, ChannelStats, Impairments, ImpairmentsChange, Jitter, LossModel, Trace, TraceError};
 pub use fairlane_tm::{Nanos, PortId};
 pub use flow::{FlowKind, FlowSpec, RtpSpec};
 pub use ip::HostAddress;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelStats, Jitter, LossModel, Trace};
+use fairlane_channel::{Channel, ChannelStats, ImpairmentsChange, Jitter, LossModel, Trace};
 use fairlane_device::{Device, Output};
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::FlowLog;
@@ -14,6 +14,7 @@ use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
 use crate::after::Followers;
+use crate::build::NodeIndex;
 use crate::capture::Capture;
 use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
@@ -25,7 +26,7 @@ use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
 use crate::observer::Observer;
-use crate::record::{Measured, PortSample, QueueSample, WorkCounts};
+use crate::record::{LinkSample, Measured, PortSample, QueueSample, WorkCounts};
 use crate::trace::Place;
 use crate::{Nanos, PortId};
 
@@ -61,8 +62,12 @@ pub enum Change {
     LinkLoss { from: LinkEnd, loss: Option<LossModel> },
     /// How much longer than its delay one direction of a link may take, from then on.
     LinkJitter { from: LinkEnd, jitter: Option<Jitter> },
+    /// What of the impairments of one direction of a link becomes other, for frames sent from then on.
+    LinkImpairments { from: LinkEnd, change: ImpairmentsChange },
     /// A trace that one direction of a link follows in place of its rate; the trace begins then.
     LinkTrace { from: LinkEnd, trace: Arc<Trace> },
+    /// One direction of a link fails, or works again: what waits and what is on the way is lost, and all that follows until then.
+    LinkState { from: LinkEnd, up: bool },
     /// A host sends one frame, whatever is in it, as a program with a raw socket does.
     Frame { from: LinkEnd, frame: Vec<u8> },
 }
@@ -75,7 +80,9 @@ impl Change {
             | Change::LinkDelay { from, .. }
             | Change::LinkLoss { from, .. }
             | Change::LinkJitter { from, .. }
+            | Change::LinkImpairments { from, .. }
             | Change::LinkTrace { from, .. }
+            | Change::LinkState { from, .. }
             | Change::Frame { from, .. } => from,
         }
     }
@@ -113,6 +120,8 @@ pub(crate) struct Host {
     /// Of its membership reports.
     pub(crate) slot: ActorSlot,
     pub(crate) unclaimed: u64,
+    /// Datagrams dropped for a wrong checksum of IPv4, UDP or TCP.
+    pub(crate) wrong_checksums: u64,
 }
 
 pub(crate) struct SwitchNode {
@@ -165,6 +174,10 @@ pub struct Network {
     pub(crate) actors: Vec<Actor>,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<SwitchNode>,
+    /// By name.
+    pub(crate) nodes: FxHashMap<String, NodeIndex>,
+    /// By IPv4 address.
+    pub(crate) host_of: FxHashMap<u32, usize>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) channel_slots: Vec<ActorSlot>,
     pub(crate) channel_ends: Vec<Attachment>,
@@ -174,6 +187,8 @@ pub struct Network {
     pub(crate) link_names: Vec<String>,
     pub(crate) ends: Vec<EndNode>,
     pub(crate) flows: Vec<FlowEnds>,
+    /// By name.
+    pub(crate) flow_of: FxHashMap<String, usize>,
     pub(crate) followers: Followers,
     pub(crate) control: Option<ControlChannel>,
     pub(crate) control_slot: ActorSlot,
@@ -192,6 +207,11 @@ pub struct Network {
     pub(crate) queue_samples: Vec<QueueSample>,
     /// The window in which delays of packets are measured.
     pub(crate) measured: Option<(Nanos, Nanos)>,
+    pub(crate) link_samples: Vec<LinkSample>,
+    /// Links that lose or impair frames at some time: what they count is recorded.
+    pub(crate) impaired: BTreeSet<usize>,
+    /// A link corrupts frames at some time, so hosts verify checksums. Elsewhere none can be wrong.
+    pub(crate) verifies: bool,
     /// Where the present run ends.
     until: Nanos,
     pub(crate) work: WorkCounts,
@@ -228,6 +248,8 @@ impl Network {
             actors: Vec::new(),
             hosts: Vec::new(),
             switches: Vec::new(),
+            nodes: FxHashMap::default(),
+            host_of: FxHashMap::default(),
             channels: Vec::new(),
             channel_slots: Vec::new(),
             channel_ends: Vec::new(),
@@ -235,6 +257,7 @@ impl Network {
             link_names: Vec::new(),
             ends: Vec::new(),
             flows: Vec::new(),
+            flow_of: FxHashMap::default(),
             followers: Followers::default(),
             control: None,
             control_slot: 0,
@@ -248,6 +271,9 @@ impl Network {
             samples: Vec::new(),
             queue_samples: Vec::new(),
             measured: None,
+            link_samples: Vec::new(),
+            impaired: BTreeSet::new(),
+            verifies: false,
             until: 0,
             work: WorkCounts::default(),
             pool: FramePool::default(),
@@ -505,7 +531,12 @@ impl Network {
     fn receive(&mut self, host: usize, frame: &[u8]) -> Result<(), RunError> {
         let node = &mut self.hosts[host];
         let is_ours = |datagram: &Datagram| datagram.destination == node.address.ip || is_multicast(datagram.destination);
-        let datagram = Datagram::parse(frame).filter(is_ours);
+        let datagram = Datagram::parse(frame);
+        if self.verifies && !datagram.is_some_and(|datagram| datagram.has_right_checksum()) {
+            node.wrong_checksums += 1;
+            return Ok(());
+        }
+        let datagram = datagram.filter(is_ours);
         if let Some(message) =
             datagram.filter(|datagram| datagram.protocol == PROTOCOL_IGMP).and_then(|datagram| Igmp::parse(datagram.payload))
         {
@@ -658,6 +689,8 @@ impl Network {
     }
 
     fn sample_ports(&mut self, now: Nanos) {
+        let counts = self.impaired.iter().map(|&link| LinkSample { time: now, link, counts: self.channels[link].stats });
+        self.link_samples.extend(counts);
         for (switch, node) in self.switches.iter().enumerate() {
             for port in node.device.ports() {
                 if node.channels.get(port as usize).copied().flatten().is_some()
@@ -710,11 +743,20 @@ impl Network {
                 config.iter_mut().for_each(|config| config.delay_ns = delay_ns);
             }
             Change::LinkLoss { loss, .. } => channel.set_loss(loss),
+            Change::LinkImpairments { change, .. } => channel.set_impairments(change.of(channel.config.impairments)),
             Change::LinkJitter { jitter, .. } => channel.set_jitter(jitter),
             Change::LinkTrace { trace, .. } => match &mut device {
                 Some(device) => _ = device.follow(now, port, trace, now),
                 None => channel.follow(now, trace, now),
             },
+            Change::LinkState { up, .. } => {
+                let lost = channel.set_up(up);
+                if let Some(device) = &mut device {
+                    device.set_link(now, port, up);
+                    lost.iter().for_each(|frame| device.lose_frame(now, port, frame));
+                }
+                lost.into_iter().for_each(|frame| self.pool.give(frame));
+            }
             Change::Frame { frame, .. } => {
                 let _ = channel.send(now, frame);
             }
@@ -750,6 +792,11 @@ impl Network {
     /// Flows in the order in which they were added.
     pub fn flows(&self) -> &[FlowEnds] {
         &self.flows
+    }
+
+    /// The number of a flow, in the order in which they were added.
+    pub fn flow_number(&self, name: &str) -> Option<usize> {
+        self.flow_of.get(name).copied()
     }
 
     /// The records of a flow's sending end and of its first receiving end.
@@ -807,6 +854,21 @@ impl Network {
         std::mem::take(&mut self.samples)
     }
 
+    /// Takes the records of the links that lose or impair frames.
+    pub fn take_link_samples(&mut self) -> Vec<LinkSample> {
+        std::mem::take(&mut self.link_samples)
+    }
+
+    /// The nodes between which a direction of a link leads, by the number that [`LinkSample`] has.
+    pub fn link_name(&self, link: usize) -> Option<(&str, &str)> {
+        self.channel_names.get(link).map(|(from, to)| (from.as_str(), to.as_str()))
+    }
+
+    /// Whether a link corrupts frames at some time.
+    pub fn corrupts(&self) -> bool {
+        self.verifies
+    }
+
     /// What the ports of all switches had counted at each interval's end, as far as it was not taken.
     pub fn port_samples(&self) -> &[PortSample] {
         &self.samples
@@ -828,6 +890,11 @@ impl Network {
     /// The switch of a name, to load a program or to look at.
     pub fn device(&mut self, switch: &str) -> Option<&mut Device> {
         self.switches.iter_mut().find(|node| node.name == switch).map(|node| &mut node.device)
+    }
+
+    /// Datagrams that a host dropped for a wrong checksum of IPv4, UDP or TCP.
+    pub fn wrong_checksums(&self, host: &str) -> Option<u64> {
+        self.hosts.iter().find(|node| node.name == host).map(|node| node.wrong_checksums)
     }
 
     /// Datagrams that reached a host and that no flow there claimed.

@@ -80,13 +80,12 @@ impl Observer {
                 self.present = self.waiting.get(&key).copied().unwrap_or_default();
                 ("dequeue", "")
             }
-            QueueStep::Dropped(cause) => {
-                self.waiting.remove(&key);
-                ("drop", cause.as_str())
-            }
+            QueueStep::Dropped(cause) => ("drop", cause.as_str()),
         };
+        let waited = if what.0 == "drop" { self.waiting.remove(&key) } else { None };
+        let present = if event.frame.is_empty() { waited.unwrap_or(self.present) } else { who };
         let place = Place { node, port: event.port, queue: event.queue };
-        self.log(event.time, what, place, u64::from(event.bytes), self.present);
+        self.log(event.time, what, place, u64::from(event.bytes), present);
     }
 
     /// Writes out what is buffered.

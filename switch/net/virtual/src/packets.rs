@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fairlane_device::{QueueEvent, QueueStep};
+use fairlane_device::{DropCause, QueueEvent, QueueStep};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::identity::Identity;
@@ -93,13 +93,15 @@ impl PacketWriter {
                     self.row(&stay, End { link, ecn, cause: "" }, flows);
                 }
             }
+            // On its link: it has a row.
+            QueueStep::Dropped(_) if !event.frame.is_empty() => {}
             QueueStep::Dropped(cause) => {
                 let waited = self.stays.remove(&(switch, event.stay));
                 let present = self.present;
                 let (port, stay) = match waited {
                     Some(stay) => (Some(event.port), stay),
                     // Before it came to a queue: by which port it would have left is known from those before it.
-                    None if event.stay == 0 => {
+                    None if event.stay == 0 && cause != DropCause::LinkDown => {
                         let way = present.flow.and_then(|flow| self.ways.get(&(switch, flow, present.back)).copied());
                         (way, self.stay(event))
                     }

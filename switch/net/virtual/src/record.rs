@@ -1,5 +1,6 @@
 //! What the ports of switches leave behind, in the order of time, and counts of the simulation itself.
 
+use fairlane_channel::ChannelStats;
 use fairlane_device::{PortSnapshot, QueueStats};
 
 use crate::Nanos;
@@ -28,6 +29,14 @@ pub enum Measured {
     Wait { switch: usize, port: u32, priority: usize },
     RoundTrip { flow: usize },
     OneWay { flow: usize, receiver: usize },
+}
+
+/// One direction of a link, by its number, at an instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkSample {
+    pub time: Nanos,
+    pub link: usize,
+    pub counts: ChannelStats,
 }
 
 /// Counts of the simulation itself.

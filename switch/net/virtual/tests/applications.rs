@@ -185,6 +185,6 @@ fn what_cannot_be_is_refused() {
     let mut small = limited(1e6, SECOND, frames(1, 1), 1);
     let FlowKind::Rtp(rtp) = &mut small.kind else { unreachable!("limited is an RTP flow") };
     rtp.packet_bytes = 67;
-    assert!(refused(small).contains("packet_bytes: 68 to 1500"));
+    assert!(refused(small).contains("packet_bytes: 68 to 9000"));
     assert!(refused(limited(1e6, SECOND, RawTraffic::ConstantBitRate { rate_bps: 0 }, 1)).contains("rate_bps"));
 }

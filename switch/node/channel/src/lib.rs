@@ -1,41 +1,25 @@
-//! One direction of a link: serialisation and queue where a host sends (a switch has its own), propagation, loss, jitter.
+//! One direction of a link: serialisation and queue where a host sends (a switch has its own), propagation, loss, jitter, and what else a link
+//! does to frames ([`Impairments`]).
 //!
-//! The network in virtual time has a channel for each direction of each link. The real-time switch has one for each direction that loses
-//! or delays frames at random, and for what hosts send to it over a link that changes or follows a trace. The instant is an argument; the
+//! The network in virtual time has a channel for each direction of each link. The real-time switch has one for each direction that loses,
+//! delays or impairs frames at random, and for what hosts send to it over a link that changes or follows a trace. The instant is an argument; the
 //! stream of random numbers is named after the link, so that the same seed gives both the same stream.
 
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
+mod impairments;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use fairlane_sources::Rng;
 use fairlane_tm::Link;
 pub use fairlane_tm::{Scheduler, Trace, TraceError};
 use fairlane_units::{transmission, Nanos};
+use impairments::{flip, Fate, Streams};
+pub use impairments::{Impairments, ImpairmentsChange, LossModel};
 
-/// How a link loses frames. Probabilities are in 0..=1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum LossModel {
-    /// Each frame alike.
-    Bernoulli { p: f64 },
-    /// Gilbert and Elliott's two states, entered frame by frame; the link begins in the good one.
-    Gilbert { good_to_bad: f64, bad_to_good: f64, loss_good: f64, loss_bad: f64 },
-}
-
-impl LossModel {
-    /// Its probabilities with their names.
-    pub fn probabilities(&self) -> Vec<(&'static str, f64)> {
-        match *self {
-            LossModel::Bernoulli { p } => vec![("p", p)],
-            LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad } => {
-                vec![("good_to_bad", good_to_bad), ("bad_to_good", bad_to_good), ("loss_good", loss_good), ("loss_bad", loss_bad)]
-            }
-        }
-    }
-}
-
-/// How much later than it could a frame arrives. A link never reorders.
+/// How much later than it could a frame arrives. Jitter never reorders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jitter {
     /// Drawn uniformly from 0 to `most_ns`.
@@ -77,6 +61,8 @@ pub struct ChannelConfig {
     pub loss: Option<LossModel>,
     /// Each frame takes longer.
     pub jitter: Option<Jitter>,
+    /// What else happens to frames on the way.
+    pub impairments: Impairments,
     /// Bytes added to each frame on the link, or taken away (-14: the rate counts datagrams without Ethernet's header).
     pub overhead_bytes: i32,
     /// Of a switch's port with several queues: which sends next.
@@ -91,6 +77,7 @@ impl Default for ChannelConfig {
             queue_packets: 1000,
             loss: None,
             jitter: None,
+            impairments: Impairments::default(),
             overhead_bytes: 0,
             scheduler: Scheduler::Strict,
         }
@@ -109,7 +96,7 @@ impl ChannelConfig {
 pub struct ChannelStats {
     /// Frames given to it.
     pub offered_packets: u64,
-    /// Frames that arrived at the other end.
+    /// Frames that arrived at the other end, copies included.
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
@@ -117,6 +104,21 @@ pub struct ChannelStats {
     pub dropped_tail: u64,
     /// Frames lost on the way.
     pub dropped_loss: u64,
+    /// Frames that arrived after one that was sent later (RFC 4737).
+    pub reordered: u64,
+    /// Copies made on the way.
+    pub duplicated: u64,
+    /// Frames that arrived with a bit flipped.
+    pub corrupted: u64,
+    /// Frames lost because the link had failed, or failed while they waited or were on the way.
+    pub dropped_down: u64,
+}
+
+impl ChannelStats {
+    /// Frames offered, and what happened to them on the way, as records of links have it: lost, reordered, duplicated, corrupted.
+    pub fn on_the_way(&self) -> [u64; 5] {
+        [self.offered_packets, self.dropped_loss, self.reordered, self.duplicated, self.corrupted]
+    }
 }
 
 #[derive(Debug)]
@@ -129,6 +131,9 @@ struct OnTheWay {
     /// When the transmitter had sent the frame before it.
     free: Nanos,
     lost: bool,
+    fate: Fate,
+    /// Counted as they were sent.
+    number: u64,
     frame: Vec<u8>,
 }
 
@@ -138,7 +143,9 @@ pub struct Channel {
     pub config: ChannelConfig,
     pub stats: ChannelStats,
     rng: Rng,
-    bad: bool,
+    streams: Streams,
+    /// Whether the link has failed.
+    down: bool,
     /// The transmitter, where a host sends.
     transmitter: Option<Link>,
     frames: VecDeque<OnTheWay>,
@@ -146,6 +153,12 @@ pub struct Channel {
     begun: usize,
     /// The next frame arrives no sooner.
     earliest: Nanos,
+    /// Frames held back, and copies, by the time of their arrival and in the order in which they came here: the frame's number, and the frame.
+    held: BTreeMap<(Nanos, u64), (u64, Vec<u8>)>,
+    /// Frames that were ever held.
+    ever_held: u64,
+    /// The highest number that has arrived.
+    highest: u64,
 }
 
 /// What became of a frame that a host sends.
@@ -155,7 +168,7 @@ pub enum Sent {
     First(Nanos),
     /// It follows others.
     Behind,
-    /// The queue is full.
+    /// The queue is full, or the link has failed.
     Full(Vec<u8>),
 }
 
@@ -164,7 +177,20 @@ impl Channel {
     pub fn new(config: ChannelConfig, from_host: bool, seed: u64, from: &str, to: &str) -> Channel {
         let transmitter = from_host.then(|| Link::new(config.rate_bps));
         let rng = Rng::stream(seed, &format!("link {from}->{to}"));
-        Channel { config, stats: ChannelStats::default(), rng, bad: false, transmitter, frames: VecDeque::new(), begun: 0, earliest: 0 }
+        Channel {
+            config,
+            stats: ChannelStats::default(),
+            rng,
+            down: false,
+            streams: Streams::new(seed, from, to),
+            transmitter,
+            frames: VecDeque::new(),
+            begun: 0,
+            earliest: 0,
+            held: BTreeMap::new(),
+            ever_held: 0,
+            highest: 0,
+        }
     }
 
     /// A host sends a frame.
@@ -172,6 +198,10 @@ impl Channel {
         self.stats.offered_packets += 1;
         while self.frames.get(self.begun).is_some_and(|waiting| waiting.start <= now) {
             self.begun += 1;
+        }
+        if self.down {
+            self.stats.dropped_down += 1;
+            return Sent::Full(frame);
         }
         let Some(transmitter) = &mut self.transmitter else { return Sent::Full(frame) };
         let (free, start) = (transmitter.free_at(), transmitter.free_for(now));
@@ -183,9 +213,11 @@ impl Channel {
         let finish = transmitter.transmit(self.config.bits(&frame));
         let lost = self.loses();
         let late = self.late();
+        let fate = self.streams.fate(&self.config.impairments, frame.len());
         let arrival = self.arrival(finish.saturating_add(self.config.delay_ns).saturating_add(late), &frame);
-        self.frames.push_back(OnTheWay { start, arrival, late, free, lost, frame });
-        if self.frames.len() == 1 {
+        let number = self.stats.offered_packets;
+        self.frames.push_back(OnTheWay { start, arrival, late, free, lost, fate, number, frame });
+        if self.frames.len() == 1 && self.next() == Some(arrival) {
             Sent::First(arrival)
         } else {
             Sent::Behind
@@ -194,45 +226,78 @@ impl Channel {
 
     /// Whether frames of a switch, which has serialised and delayed them itself, arrive at once.
     pub fn is_plain(&self) -> bool {
-        self.config.loss.is_none() && self.config.jitter.is_none()
+        self.config.loss.is_none() && self.config.jitter.is_none() && self.config.impairments.are_none()
     }
 
     /// A frame comes out of a switch's port. `Ok`: it arrives now. `Err`: it was lost, or arrives later (see [`Channel::next`]).
     pub fn pass(&mut self, now: Nanos, frame: Vec<u8>) -> Result<Vec<u8>, Option<Vec<u8>>> {
         self.stats.offered_packets += 1;
-        if self.is_plain() && self.frames.is_empty() {
-            self.count_delivery(&frame);
-            return Ok(frame);
+        let number = self.stats.offered_packets;
+        if self.down {
+            self.stats.dropped_down += 1;
+            return Err(Some(frame));
         }
-        if self.loses() {
+        if self.is_plain() && self.frames.is_empty() {
+            return Ok(self.deliver(number, frame));
+        }
+        let lost = self.loses();
+        let fate = self.streams.fate(&self.config.impairments, frame.len());
+        if lost {
             self.stats.dropped_loss += 1;
             return Err(Some(frame));
         }
         let late = self.late();
         let arrival = self.arrival(now.saturating_add(late), &frame);
-        if arrival == now && self.frames.is_empty() {
-            self.count_delivery(&frame);
-            return Ok(frame);
+        if arrival == now && self.frames.is_empty() && fate == Fate::default() {
+            return Ok(self.deliver(number, frame));
         }
-        self.frames.push_back(OnTheWay { start: now, arrival, late, free: now, lost: false, frame });
+        self.frames.push_back(OnTheWay { start: now, arrival, late, free: now, lost: false, fate, number, frame });
         Err(None)
     }
 
-    /// When the next frame arrives.
+    /// When the next frame arrives, or is held back.
     pub fn next(&self) -> Option<Nanos> {
-        self.frames.front().map(|first| first.arrival)
+        let held = self.held.keys().next().map(|(release, _)| *release);
+        self.frames.front().map(|first| first.arrival).into_iter().chain(held).min()
     }
 
-    /// Takes the frame that arrives now. `Err`: it was lost on the way.
+    /// Takes the frame that arrives now. `Err`: it was lost on the way. `None`: it is held back from now on.
     pub fn arrive(&mut self) -> Option<Result<Vec<u8>, Vec<u8>>> {
-        let first = self.frames.pop_front()?;
-        self.begun = self.begun.saturating_sub(1);
-        if first.lost {
-            self.stats.dropped_loss += 1;
-            return Some(Err(first.frame));
+        // A copy follows its frame before any other.
+        if let Some(entry) = self.held.first_entry()
+            && self.frames.front().is_none_or(|first| entry.key().0 <= first.arrival)
+        {
+            let (number, frame) = entry.remove();
+            return Some(Ok(self.deliver(number, frame)));
         }
-        self.count_delivery(&first.frame);
-        Some(Ok(first.frame))
+        let OnTheWay { arrival, lost, fate, number, mut frame, .. } = self.frames.pop_front()?;
+        self.begun = self.begun.saturating_sub(1);
+        if lost {
+            self.stats.dropped_loss += 1;
+            return Some(Err(frame));
+        }
+        let release = arrival.saturating_add(fate.held);
+        let copy = fate.copied.then(|| frame.clone());
+        if let Some(bit) = fate.flipped {
+            flip(&mut frame, bit);
+            self.stats.corrupted += 1;
+        }
+        let arrived = if fate.held > 0 {
+            self.hold(release, number, frame);
+            None
+        } else {
+            Some(Ok(self.deliver(number, frame)))
+        };
+        if let Some(copy) = copy {
+            self.stats.duplicated += 1;
+            self.hold(release, number, copy);
+        }
+        arrived
+    }
+
+    fn hold(&mut self, release: Nanos, number: u64, frame: Vec<u8>) {
+        self.ever_held += 1;
+        self.held.insert((release, self.ever_held), (number, frame));
     }
 
     /// A new rate holds from the next transmission: what is in transmission ends at the old one, what waits is planned anew.
@@ -280,7 +345,7 @@ impl Channel {
     /// Another way to lose frames, for those sent from now on; it begins in its good state.
     pub fn set_loss(&mut self, loss: Option<LossModel>) {
         self.config.loss = loss;
-        self.bad = false;
+        self.streams.begin_bursts();
     }
 
     /// Another jitter, for frames sent from now on.
@@ -288,14 +353,38 @@ impl Channel {
         self.config.jitter = jitter;
     }
 
-    /// Frames that wait or are on their way.
-    pub fn in_flight(&self) -> usize {
-        self.frames.len()
+    /// Other impairments, for frames sent from now on.
+    pub fn set_impairments(&mut self, impairments: Impairments) {
+        self.config.impairments = impairments;
     }
 
-    fn count_delivery(&mut self, frame: &[u8]) {
+    /// The link fails, or works again. The frames that wait or are on the way are lost, and so are all until it works again. Returns those lost now.
+    pub fn set_up(&mut self, up: bool) -> Vec<Vec<u8>> {
+        self.down = !up;
+        if up {
+            return Vec::new();
+        }
+        if self.transmitter.is_some() {
+            self.transmitter = Some(Link::new(self.config.rate_bps));
+        }
+        (self.begun, self.earliest) = (0, 0);
+        let held = std::mem::take(&mut self.held).into_values().map(|(_, frame)| frame);
+        let lost: Vec<_> = self.frames.drain(..).map(|lost| lost.frame).chain(held).collect();
+        self.stats.dropped_down += lost.len() as u64;
+        lost
+    }
+
+    /// Frames that wait or are on their way.
+    pub fn in_flight(&self) -> usize {
+        self.frames.len() + self.held.len()
+    }
+
+    fn deliver(&mut self, number: u64, frame: Vec<u8>) -> Vec<u8> {
         self.stats.delivered_packets += 1;
         self.stats.delivered_bytes += frame.len() as u64;
+        self.stats.reordered += u64::from(number < self.highest);
+        self.highest = self.highest.max(number);
+        frame
     }
 
     fn late(&mut self) -> Nanos {
@@ -310,16 +399,7 @@ impl Channel {
     }
 
     fn loses(&mut self) -> bool {
-        match self.config.loss {
-            None => false,
-            Some(LossModel::Bernoulli { p }) => self.rng.chance(p),
-            Some(LossModel::Gilbert { good_to_bad, bad_to_good, loss_good, loss_bad }) => {
-                if self.rng.chance(if self.bad { bad_to_good } else { good_to_bad }) {
-                    self.bad = !self.bad;
-                }
-                self.rng.chance(if self.bad { loss_bad } else { loss_good })
-            }
-        }
+        self.streams.loses(self.config.loss, &mut self.rng)
     }
 }
 
@@ -482,23 +562,5 @@ mod tests {
             assert!(found.is_sorted());
             assert_eq!(found, expected.iter().map(|(at, _)| *at).collect::<Vec<_>>(), "{rate_bps} bit/s");
         }
-    }
-
-    #[test]
-    fn gilbert_losses_come_in_bursts() {
-        let loss = LossModel::Gilbert { good_to_bad: 0.01, bad_to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
-        let mut channel = channel(ChannelConfig { loss: Some(loss), queue_packets: 100_000, ..ChannelConfig::default() });
-        let (mut lost, mut bursts, mut before) = (0u32, 0u32, false);
-        for _ in 0..100_000 {
-            channel.send(0, vec![0; 60]);
-            let now = matches!(channel.arrive(), Some(Err(_)));
-            lost += u32::from(now);
-            bursts += u32::from(now && !before);
-            before = now;
-        }
-        // Stationary share of the bad state 0.01 / 0.26, mean burst 1 / 0.25.
-        assert!((3_300..4_400).contains(&lost), "{lost}");
-        let mean = f64::from(lost) / f64::from(bursts);
-        assert!((3.6..4.4).contains(&mean), "{mean}");
     }
 }

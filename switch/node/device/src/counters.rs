@@ -45,6 +45,8 @@ causes! {
     NoProgram = "no_program"
     /// It was waiting when the program was replaced or its port removed.
     Reconfigured = "reconfigured"
+    /// The link of its port had failed, or failed while it waited or was on the way.
+    LinkDown = "link_down"
 }
 
 impl fmt::Display for DropCause {
@@ -92,6 +94,7 @@ pub(crate) struct PortCounters {
     pub(crate) rx_packets: u64,
     pub(crate) rx_bytes: u64,
     pub(crate) drops: Drops,
+    pub(crate) wrong_checksums: u64,
 }
 
 /// All a port has counted up to one instant; sums run from the creation of the port. Over a window of `t` ns: utilisation is
@@ -109,6 +112,8 @@ pub struct PortSnapshot {
     pub tx_bytes: u64,
     /// Packets dropped, by cause.
     pub drops: Drops,
+    /// Packets that came in with a wrong checksum, and that the program dropped in ingress for whatever reason; they count as such drops, too.
+    pub wrong_checksums: u64,
     /// Nanoseconds the link has been busy.
     pub busy_ns: Nanos,
     /// Time-integral of the packets waiting, in packet-nanoseconds.

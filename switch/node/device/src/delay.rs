@@ -50,6 +50,12 @@ impl DelayLines {
         Some((port, departure, frame))
     }
 
+    /// Takes all frames of a port.
+    pub(crate) fn clear(&mut self, port: PortId) -> VecDeque<Departure> {
+        self.schedule.set(port, None);
+        self.lines.get_mut(port as usize).map_or_else(VecDeque::new, std::mem::take)
+    }
+
     /// Frames on the line of a port.
     pub(crate) fn len(&self, port: PortId) -> usize {
         self.lines.get(port as usize).map_or(0, VecDeque::len)

@@ -136,6 +136,8 @@ struct Waiting {
 struct Port {
     config: PortConfig,
     counters: PortCounters,
+    /// Whether its link has failed.
+    down: bool,
 }
 
 /// A switch; see the crate's description.
@@ -151,6 +153,8 @@ pub struct Device {
     events: Vec<Event>,
     events_lost: u64,
     next_sweep: Option<Nanos>,
+    /// Ports whose links have failed.
+    links_down: usize,
     ingress_out: IngressOut,
     egress_out: EgressOut,
     /// Steps of packets since they were last taken; `None` keeps none.
@@ -173,6 +177,7 @@ impl Device {
             events: Vec::new(),
             events_lost: 0,
             next_sweep: None,
+            links_down: 0,
             ingress_out: IngressOut::default(),
             egress_out: EgressOut::default(),
             trace: None,
@@ -255,6 +260,58 @@ impl Device {
         self.switch.as_mut()
     }
 
+    /// The link of a port fails, or works again. What waits there, and what is on the way, is lost, and so is all that comes to the port until the link works
+    /// again ([`DropCause::LinkDown`]). Returns the number of frames lost now. Without effect where there is no such port.
+    pub fn set_link(&mut self, now: Nanos, port: PortId, up: bool) -> u64 {
+        self.serve(now);
+        let Some(entry) = self.port_mut(port) else { return 0 };
+        if entry.down != up {
+            return 0;
+        }
+        entry.down = !up;
+        if up {
+            self.links_down -= 1;
+            return 0;
+        }
+        self.links_down += 1;
+        let mut lost = 0;
+        for waiting in self.tm.clear(now, port) {
+            self.lose(now, port, waiting.packet, waiting.stay);
+            lost += 1;
+        }
+        for (_, frame) in self.lines.clear(port) {
+            self.lose_frame(now, port, &frame);
+            if let Some(switch) = &mut self.switch {
+                switch.recycle(frame);
+            }
+            lost += 1;
+        }
+        lost
+    }
+
+    /// A frame that had left a port is lost, because its link fails.
+    pub fn lose_frame(&mut self, now: Nanos, port: PortId, frame: &[u8]) {
+        self.count(port, DropCause::LinkDown);
+        if self.trace.is_some() {
+            let (bytes, step) = (frame.len() as u32, QueueStep::Dropped(DropCause::LinkDown));
+            self.step(QueueEvent { time: now, port, bytes, step, frame: frame.to_vec(), ..QueueEvent::default() });
+        }
+    }
+
+    /// A packet that waits, or would, is lost because the link is down. `stay`: 0 of one that did not come to a queue.
+    fn lose(&mut self, now: Nanos, port: PortId, packet: Queued, stay: u64) {
+        self.count(port, DropCause::LinkDown);
+        let (bytes, queue, step) = (packet.len(), packet.priority() as usize, QueueStep::Dropped(DropCause::LinkDown));
+        self.step(QueueEvent { time: now, port, bytes, step, stay, queue, ..QueueEvent::default() });
+        if let Some(switch) = &mut self.switch {
+            switch.discard(packet);
+        }
+    }
+
+    fn is_down(&self, port: PortId) -> bool {
+        self.links_down > 0 && self.port(port).is_some_and(|port| port.down)
+    }
+
     /// Adds a port, or changes one while it runs: a packet in service ends at the old rate, packets waiting stay, frames in the
     /// delay line keep their instants.
     ///
@@ -268,7 +325,7 @@ impl Device {
         }
         match &mut self.ports[slot] {
             Some(existing) => existing.config = config,
-            empty => *empty = Some(Port { config, counters: PortCounters::default() }),
+            empty => *empty = Some(Port { config, counters: PortCounters::default(), down: false }),
         }
         Ok(())
     }
@@ -299,6 +356,7 @@ impl Device {
             self.count(port, DropCause::Reconfigured);
         }
         if let Some(removed) = self.ports.get_mut(port as usize).and_then(Option::take) {
+            self.links_down -= usize::from(removed.down);
             self.stray.merge(&removed.counters.drops);
         }
     }
@@ -340,11 +398,17 @@ impl Device {
         switch.ingress_owned(now, port, frame, &mut out);
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
+            let wrong = u64::from(out.wrong_checksum);
+            self.port_mut(port).into_iter().for_each(|entry| entry.counters.wrong_checksums += wrong);
             let step = QueueStep::Dropped(pipeline_cause(cause));
             self.step(QueueEvent { time: now, port, bytes: length as u32, step, ..QueueEvent::default() });
         }
         for packet in out.queued.drain(..) {
             let (port, priority, bytes) = (packet.egress_port(), packet.priority() as usize, packet.len());
+            if self.is_down(port) {
+                self.lose(now, port, packet, 0);
+                continue;
+            }
             self.stays += 1;
             let stay = self.stays;
             let waiting = Waiting { packet, generation: 0, stay };
@@ -445,6 +509,7 @@ impl Device {
             tx_packets: queue.transmitted_packets,
             tx_bytes: queue.transmitted_bytes,
             drops: counters.drops,
+            wrong_checksums: counters.wrong_checksums,
             busy_ns: queue.busy_ns,
             queue_integral_packet_ns: queue.queue_integral_packet_ns,
             depth_packets: queue.depth_packets,
@@ -584,7 +649,10 @@ impl Device {
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
         }
-        if let Some(frame) = left {
+        if let Some(mut frame) = left {
+            if out.dropped.is_some() {
+                frame.clear();
+            }
             let step = out.dropped.map_or(QueueStep::Left, |cause| QueueStep::Dropped(pipeline_cause(cause)));
             self.step(QueueEvent { time: now, port, bytes, step, stay, queue, frame, ..QueueEvent::default() });
         }
@@ -595,6 +663,10 @@ impl Device {
                 if let Some(switch) = &mut self.switch {
                     switch.discard(packet);
                 }
+                continue;
+            }
+            if self.is_down(packet.egress_port()) {
+                self.lose(now, packet.egress_port(), packet, 0);
                 continue;
             }
             self.stays += 1;

@@ -27,6 +27,19 @@ pub fn write_queue(text: &mut String, now: Nanos, unix: Nanos, port: PortId, pri
     text.push('\n');
 }
 
+/// The first line of the links' file. Sums run from the start of the run; a row has the direction FROM->TO.
+pub const LINK_HEADER: &str = "time_s,unix_s,link,offered_packets,lost_packets,reordered_packets,duplicated_packets,corrupted_packets\n";
+
+/// Adds the row of one direction of a link to a text. counts: in the columns' order.
+pub fn write_link(text: &mut String, now: Nanos, unix: Nanos, link: &str, counts: [u64; 5]) {
+    let _ = write!(text, "{},{},{link}", Seconds(now.into()), Seconds(unix.into()));
+    push(text, counts);
+    text.push('\n');
+}
+
+/// The column of [`PortSnapshot::wrong_checksums`], where a switch's file has it.
+pub const WRONG_CHECKSUMS: &str = "wrong_checksums";
+
 /// What a switch on sockets counts beside its device.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Further<'a> {
@@ -38,17 +51,25 @@ pub struct Further<'a> {
     pub counts: &'a [u64],
 }
 
+/// The column of [`DropCause::LinkDown`], which is only in files of networks whose links fail: among `further`.
+pub const LINK_DOWN: &str = "drop_link_down";
+
 /// The first line. further: columns between the counts and the drops.
 pub fn header<'a>(further: impl IntoIterator<Item = &'a str>) -> String {
     let mut line = String::from(COUNTS);
     for column in further {
         let _ = write!(line, ",{column}");
     }
-    for cause in DropCause::ALL {
+    for cause in DropCause::ALL.iter().filter(|&&cause| is_usual(cause)) {
         let _ = write!(line, ",drop_{cause}");
     }
     line.push('\n');
     line
+}
+
+/// Whether every file has its column.
+fn is_usual(cause: DropCause) -> bool {
+    cause != DropCause::LinkDown
 }
 
 /// The interval that ended with a port's last row.
@@ -125,7 +146,7 @@ impl PortRows {
         let _ = write!(text, ",{},{:.6},{}", Seconds(port.queue_integral_packet_ns), ended.queue_packets, Seconds(port.busy_ns.into()));
         push(text, [further.rx_missed, further.tx_failed]);
         push(text, further.counts.iter().copied());
-        push(text, port.drops.iter().map(|(_, count)| count));
+        push(text, port.drops.iter().filter(|&(cause, _)| is_usual(cause)).map(|(_, count)| count));
         text.push('\n');
     }
 }

@@ -23,7 +23,7 @@ pub enum QueueStep {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueEvent {
     pub time: Nanos,
-    /// Of the queue; of a packet that came in or was dropped in ingress, the one it came in by.
+    /// Of the queue; of a packet that came in or was dropped by ingress, the one it came in by.
     pub port: PortId,
     /// The packet's length at that step.
     pub bytes: u32,
@@ -35,6 +35,6 @@ pub struct QueueEvent {
     /// What waited in the queue before it, of a packet that comes to one.
     pub ahead_packets: u32,
     pub ahead_bytes: u64,
-    /// Of a packet that came in, and of one that goes on its link.
+    /// Of a packet that came in, of one that goes on its link, and of one that is lost on it.
     pub frame: Vec<u8>,
 }

@@ -210,6 +210,26 @@ fn ports_change_while_they_run() {
 }
 
 #[test]
+fn a_failed_link_loses_what_waits_and_what_is_on_the_way() {
+    let mut device = device(&[(1, open()), (2, ten_mbit()), (3, ten_mbit())]);
+    for _ in 0..10 {
+        device.receive(0, 1, &frame(2, What::Forward, 1250));
+        device.receive(0, 1, &frame(3, What::Forward, 1250));
+    }
+    // 1 ms each, and 5 ms on the link: at 7.5 ms two have arrived, five are on the way, one is being sent, and two wait.
+    assert_eq!(run_until(&mut device, 7_500_000).len(), 4);
+    assert_eq!(device.set_link(7_500_000, 2, false), 8);
+    assert_eq!(device.set_link(7_500_000, 2, false), 0);
+    device.receive(8 * MS, 1, &frame(2, What::Forward, 1250));
+    let others = run_until(&mut device, 50 * MS);
+    assert_eq!(others.iter().filter(|(port, ..)| *port == 3).count(), 8);
+    assert_eq!((others.len(), device.drops().get(DropCause::LinkDown), device.drops().total()), (8, 9, 9));
+    assert_eq!(device.set_link(60 * MS, 2, true), 0);
+    device.receive(60 * MS, 1, &frame(2, What::Forward, 1250));
+    assert_eq!(run_until(&mut device, 90 * MS).len(), 1);
+}
+
+#[test]
 fn other_threads_reach_a_shared_device() {
     let shared = SharedDevice::new(device(&[(1, open())]), || 42);
     let ports = call(&shared, |device, now| (now, device.ports().collect::<Vec<_>>()));

@@ -249,6 +249,7 @@ impl Engine {
             writer.add(now, unix, &snapshot, port.map_or_else(SocketCounts::default, PortIo::counts));
             self.device.take_queues(number).for_each(|(priority, queue)| writer.add_queue(now, unix, number, priority, &queue));
         }
+        self.wire.links.write_rows(writer.link_text(), now, unix);
         if let Err(reason) = writer.flush() {
             error!("--stats {}: {reason}; no more rows are written", writer.path().display());
             self.stats = None;

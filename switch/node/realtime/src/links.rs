@@ -1,4 +1,4 @@
-//! What the links of a switch's ports do beside rate and delay: losses, jitter, changes at their times, traces, and a host's sending end.
+//! What the links of a switch's ports do beside rate and delay: losses, jitter, impairments, changes at their times, traces, and a host's sending end.
 //!
 //! A file (`--links`, JSON) describes them. The switch reads it when it starts, and again at SIGHUP, so that a run can say when it begins:
 //!
@@ -14,13 +14,15 @@
 //! `out` is what the port sends; its rate, queue and delay are those of the command line. `in` is what comes to the port: with `rate_bps` the
 //! switch is the sender's transmitter and queue, too. `at_ns` counts from `begin_unix_ns`; without it changes and traces wait. A trace may be
 //! `{"rates_ns_bps": [[0, 5000000], [1000000000, 0], [2000000000, 8000000]]}` instead, and begins at `begin_unix_ns`. `jitter_ns` is uniform; `jitter_std_ns`
-//! instead is Gaussian (`fairlane_channel::Jitter`).
+//! instead is Gaussian (`fairlane_channel::Jitter`). `"gemodel": {"p": 0.01, "r": 0.25, "loss_bad": 1, "loss_good": 0}` in place of `loss` is the model of
+//! Gilbert and Elliott; `reorder` with `reorder_delay_ns`, `duplicate` and `corrupt` are those of `fairlane_channel::Impairments`. A change may have each of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelConfig, Jitter, LossModel, Sent, Trace};
+use fairlane_channel::{Channel, ChannelConfig, Impairments, ImpairmentsChange, Jitter, LossModel, Sent, Trace};
+use fairlane_device::rows;
 use fairlane_device::{Device, Nanos, PortId, Scheduler};
 use serde::Deserialize;
 use tracing::info;
@@ -61,13 +63,46 @@ struct LinkEntry {
     #[serde(default)]
     loss: f64,
     #[serde(default)]
+    gemodel: Option<Gemodel>,
+    #[serde(default)]
     jitter_ns: Nanos,
     #[serde(default)]
     jitter_std_ns: Nanos,
     #[serde(default)]
+    reorder: f64,
+    #[serde(default)]
+    reorder_delay_ns: Nanos,
+    #[serde(default)]
+    duplicate: f64,
+    #[serde(default)]
+    corrupt: f64,
+    #[serde(default)]
     changes: Vec<ChangeEntry>,
     #[serde(default)]
     trace: Option<TraceEntry>,
+}
+
+impl LinkEntry {
+    fn impairments(&self) -> Impairments {
+        let &LinkEntry { reorder, reorder_delay_ns, duplicate, corrupt, .. } = self;
+        Impairments { reorder, reorder_delay_ns, duplicate, corrupt }
+    }
+}
+
+/// netem's names: p and r are the chances of a frame to begin and to end a bad state; loss_bad is 1-h, loss_good 1-k.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Gemodel {
+    p: f64,
+    r: f64,
+    loss_bad: f64,
+    loss_good: f64,
+}
+
+fn loss_model(loss: f64, gemodel: Option<Gemodel>) -> Option<LossModel> {
+    let bursts =
+        gemodel.map(|Gemodel { p, r, loss_bad, loss_good }| LossModel::Gilbert { good_to_bad: p, bad_to_good: r, loss_good, loss_bad });
+    bursts.or((loss != 0.0).then_some(LossModel::Bernoulli { p: loss }))
 }
 
 fn many_packets() -> u32 {
@@ -81,8 +116,24 @@ struct ChangeEntry {
     rate_bps: Option<u64>,
     delay_ns: Option<Nanos>,
     loss: Option<f64>,
+    gemodel: Option<Gemodel>,
     jitter_ns: Option<Nanos>,
     jitter_std_ns: Option<Nanos>,
+    reorder: Option<f64>,
+    reorder_delay_ns: Option<Nanos>,
+    duplicate: Option<f64>,
+    corrupt: Option<f64>,
+}
+
+impl ChangeEntry {
+    fn impairments(&self) -> ImpairmentsChange {
+        let &ChangeEntry { reorder, reorder_delay_ns, duplicate, corrupt, .. } = self;
+        ImpairmentsChange { reorder, reorder_delay_ns, duplicate, corrupt }
+    }
+
+    fn loses(&self) -> bool {
+        self.loss.is_some() || self.gemodel.is_some()
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +157,8 @@ pub(crate) struct Links {
     path: Option<PathBuf>,
     channels: BTreeMap<Key, Channel>,
     names: BTreeMap<Key, String>,
+    /// Those that lose or impair frames at some time.
+    impaired: BTreeSet<Key>,
     /// By time.
     steps: VecDeque<(Nanos, Key, Step)>,
     /// When the run began.
@@ -154,13 +207,18 @@ impl Links {
         self.origin = origin.unwrap_or(0);
         for entry in file.links {
             let key = (entry.port, entry.direction);
-            let loss = (entry.loss > 0.0).then_some(LossModel::Bernoulli { p: entry.loss });
+            let (loss, impairments) = (loss_model(entry.loss, entry.gemodel), entry.impairments());
+            let later = entry.changes.iter().any(|change| change.loses() || change.impairments() != ImpairmentsChange::default());
+            if loss.is_some() || !impairments.are_none() || later {
+                self.impaired.insert(key);
+            }
             // Its rate keeps frames apart under jitter.
             let sends = device.port_config(entry.port).filter(|_| entry.direction == Direction::Out);
             let jitter = Jitter::of(entry.jitter_ns, entry.jitter_std_ns);
             if let Some(channel) = self.channels.get_mut(&key) {
                 channel.set_loss(loss);
                 channel.set_jitter(jitter);
+                channel.set_impairments(impairments);
                 continue;
             }
             let config = ChannelConfig {
@@ -169,6 +227,7 @@ impl Links {
                 queue_packets: entry.queue_packets,
                 loss,
                 jitter,
+                impairments,
                 overhead_bytes: sends.map_or(entry.overhead_bytes, |port| port.overhead_bytes),
                 scheduler: Scheduler::Strict,
             };
@@ -230,9 +289,10 @@ impl Links {
                 }
                 Step::Follow(trace) => channel.follow(now, trace, self.origin),
                 Step::Change(change) => {
-                    if let Some(loss) = change.loss {
-                        channel.set_loss((loss > 0.0).then_some(LossModel::Bernoulli { p: loss }));
+                    if change.loses() {
+                        channel.set_loss(loss_model(change.loss.unwrap_or(0.0), change.gemodel));
                     }
+                    channel.set_impairments(change.impairments().of(channel.config.impairments));
                     if change.jitter_ns.is_some() || change.jitter_std_ns.is_some() {
                         channel.set_jitter(Jitter::of(change.jitter_ns.unwrap_or(0), change.jitter_std_ns.unwrap_or(0)));
                     }
@@ -255,15 +315,26 @@ impl Links {
         }
     }
 
+    /// Of each direction that loses or impairs frames at some time, the row of `rows::LINK_HEADER`.
+    pub(crate) fn write_rows(&self, text: &mut String, now: Nanos, unix: Nanos) {
+        for (key, channel) in self.channels.iter().filter(|(key, _)| self.impaired.contains(key)) {
+            rows::write_link(text, now, unix, &self.names[key], channel.stats.on_the_way());
+        }
+    }
+
     /// What was lost on each link, in words.
     pub(crate) fn summary(&self) -> Vec<String> {
         let counted = self.channels.iter().map(|(key, channel)| (&self.names[key], channel.stats));
         counted
             .map(|(name, stats)| {
-                format!(
+                let mut line = format!(
                     "link {name}: {} frames, {} lost on the way, {} found the sender's queue full",
                     stats.offered_packets, stats.dropped_loss, stats.dropped_tail
-                )
+                );
+                if stats.reordered + stats.duplicated + stats.corrupted > 0 {
+                    line += &format!(", {} reordered, {} copies, {} corrupted", stats.reordered, stats.duplicated, stats.corrupted);
+                }
+                line
             })
             .collect()
     }
@@ -291,8 +362,14 @@ fn check(entry: &LinkEntry, device: &Device) -> Result<(), String> {
     if changed(|change| change.rate_bps.map(|rate| rate as f64)).chain(entry.rate_bps.map(|rate| rate as f64)).any(|rate| rate == 0.0) {
         return Err("rate_bps: a rate of 0 bit/s never sends: give a positive rate".into());
     }
-    match changed(|change| change.loss).chain([entry.loss]).find(|loss| !(0.0..=1.0).contains(loss)) {
-        Some(loss) => Err(format!("loss: {loss} is not a probability from 0 to 1")),
-        None => Ok(()),
+    let of_changes = entry.changes.iter().map(|change| (loss_model(change.loss.unwrap_or(0.0), change.gemodel), change.impairments()));
+    let of_changes = of_changes.map(|(loss, change)| (loss, change.of(Impairments::default())));
+    for (loss, impairments) in of_changes.chain([(loss_model(entry.loss, entry.gemodel), entry.impairments())]) {
+        let of_loss = loss.map(|loss| loss.probabilities()).unwrap_or_default();
+        if let Some((name, p)) = of_loss.into_iter().chain(impairments.probabilities()).find(|(_, p)| !(0.0..=1.0).contains(p)) {
+            let name = if name == "p" && entry.gemodel.is_none() { "loss" } else { name };
+            return Err(format!("{name}: {p} is not a probability from 0 to 1"));
+        }
     }
+    Ok(())
 }

@@ -1,8 +1,9 @@
-//! The time series of every port's counters, as CSV, and, in a second file (`.queues.csv`), of the queues of ports that have several.
+//! The time series of every port's counters, as CSV, and, in files of their own, of the queues of ports that have several (`.queues.csv`), and of
+//! links that lose or impair frames (`.links.csv`).
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fairlane_device::rows::{self, Further, PortRows};
 use fairlane_device::{Nanos, PortId, PortSnapshot, QueueStats};
@@ -51,8 +52,41 @@ pub struct StatsWriter {
     path: PathBuf,
     rows: PortRows,
     text: String,
-    queues: Option<File>,
-    queue_text: String,
+    queues: Extra,
+    links: Extra,
+}
+
+/// A file that begins with its first row.
+#[derive(Debug)]
+struct Extra {
+    extension: &'static str,
+    header: &'static str,
+    file: Option<File>,
+    text: String,
+}
+
+impl Extra {
+    fn new(extension: &'static str, header: &'static str) -> Extra {
+        Extra { extension, header, file: None, text: String::new() }
+    }
+
+    /// `beside`: the ports' file.
+    fn flush(&mut self, beside: &Path) -> io::Result<()> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let mut file = File::create(beside.with_extension(self.extension))?;
+                file.write_all(self.header.as_bytes())?;
+                none.insert(file)
+            }
+        };
+        let result = file.write_all(self.text.as_bytes());
+        self.text.clear();
+        result
+    }
 }
 
 impl StatsWriter {
@@ -62,12 +96,14 @@ impl StatsWriter {
     /// Those of the file system.
     pub fn create(path: PathBuf) -> io::Result<Self> {
         let mut file = File::create(&path)?;
-        file.write_all(rows::header(LATE.map(|(_, column)| column)).as_bytes())?;
-        Ok(StatsWriter { file, path, rows: PortRows::default(), text: String::new(), queues: None, queue_text: String::new() })
+        let further = LATE.iter().map(|(_, column)| *column).chain([rows::WRONG_CHECKSUMS]);
+        file.write_all(rows::header(further).as_bytes())?;
+        let (queues, links) = (Extra::new("queues.csv", rows::QUEUE_HEADER), Extra::new("links.csv", rows::LINK_HEADER));
+        Ok(StatsWriter { file, path, rows: PortRows::default(), text: String::new(), queues, links })
     }
 
     /// The file's path.
-    pub fn path(&self) -> &std::path::Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -77,12 +113,19 @@ impl StatsWriter {
             self.rows.begin(now, port);
         }
         let SocketCounts { rx_missed, tx_failed, late } = sockets;
-        self.rows.write(&mut self.text, now, unix, port, Further { rx_missed, tx_failed, counts: &late });
+        let mut counts = [port.wrong_checksums; LATE.len() + 1];
+        counts[..LATE.len()].copy_from_slice(&late);
+        self.rows.write(&mut self.text, now, unix, port, Further { rx_missed, tx_failed, counts: &counts });
     }
 
     /// Adds the row of one of a port's several queues. The first one begins the queues' file.
     pub fn add_queue(&mut self, now: Nanos, unix: Nanos, port: PortId, priority: usize, queue: &QueueStats) {
-        rows::write_queue(&mut self.queue_text, now, unix, port, priority, queue);
+        rows::write_queue(&mut self.queues.text, now, unix, port, priority, queue);
+    }
+
+    /// Where the current interval's rows of links go.
+    pub fn link_text(&mut self) -> &mut String {
+        &mut self.links.text
     }
 
     /// Writes the rows of the current interval.
@@ -90,25 +133,9 @@ impl StatsWriter {
     /// # Errors
     /// Those of the file system.
     pub fn flush(&mut self) -> io::Result<()> {
-        let result = self.file.write_all(self.text.as_bytes()).and_then(|()| self.flush_queues());
+        let result = self.file.write_all(self.text.as_bytes());
         self.text.clear();
-        self.queue_text.clear();
-        result
-    }
-
-    fn flush_queues(&mut self) -> io::Result<()> {
-        if self.queue_text.is_empty() {
-            return Ok(());
-        }
-        let file = match &mut self.queues {
-            Some(file) => file,
-            none => {
-                let mut file = File::create(self.path.with_extension("queues.csv"))?;
-                file.write_all(rows::QUEUE_HEADER.as_bytes())?;
-                none.insert(file)
-            }
-        };
-        file.write_all(self.queue_text.as_bytes())
+        result.and(self.queues.flush(&self.path)).and(self.links.flush(&self.path))
     }
 }
 
@@ -142,6 +169,6 @@ mod tests {
         assert!(lines[0].starts_with("time_s,unix_s,port,rx_packets"));
         assert!(lines[0].contains(",drop_ingress,drop_egress,drop_tail,drop_no_port"));
         assert_eq!(lines[0].split(',').count(), lines[2].split(',').count());
-        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,9,8,7,6,5,4,3,2,1,0"));
+        assert!(lines[2].starts_with("2.000000000,0.000000006,3,0,0,0,0,0,0,0,2.500000000,2.500000,0.500000000,1,2,9,8,7,6,5,4,3,2,1,0,0"));
     }
 }

@@ -71,6 +71,7 @@ impl Runtime {
         if length > MAX_FRAME {
             self.recycle(frame);
             out.dropped = Some(DropCause::Limit);
+            out.wrong_checksum = false;
             self.stats.dropped_other += 1;
             return;
         }
@@ -82,6 +83,7 @@ impl Runtime {
             pkt.name = names.fresh(&pkt.buf);
             self.state.note(&pkt, Step::In(port));
         }
+        let wrong_before = self.stats.wrong_checksums;
         out.dropped = match &ir.psa {
             None => {
                 pkt.set_opt(&ir.arch.ingress_port, port.into());
@@ -91,6 +93,7 @@ impl Runtime {
             }
             Some(psa) => self.psa_ingress(program, psa, now, pkt, &mut out.queued),
         };
+        out.wrong_checksum = self.stats.wrong_checksums > wrong_before;
         self.count_drop(out.dropped);
     }
 
@@ -171,6 +174,7 @@ impl Runtime {
             }
             let port = arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) as PortId;
             if port == self.config.drop_port {
+                self.stats.wrong_checksums += u64::from(pkt.checksum_error);
                 self.give(pkt);
                 return Some(DropCause::Ingress);
             }

@@ -92,6 +92,8 @@ pub struct IngressOut {
     pub queued: Vec<Queued>,
     /// Why there is no packet that continues the frame itself (clones may be queued all the same).
     pub dropped: Option<DropCause>,
+    /// The program dropped it at the end of ingress, and had found a wrong checksum (`verify_checksum` of v1model).
+    pub wrong_checksum: bool,
 }
 
 /// A frame to send.
@@ -123,6 +125,8 @@ pub struct SwitchStats {
     pub emitted: u64,
     /// Dropped at the end of ingress.
     pub dropped_ingress: u64,
+    /// Of these, packets for which the program had found a wrong checksum.
+    pub wrong_checksums: u64,
     /// Dropped at the end of egress.
     pub dropped_egress: u64,
     /// Dropped for any other cause.
