@@ -7,6 +7,7 @@ Flows grow by the time in which they arrive, so that the load of the network is 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
 import subprocess
@@ -64,7 +65,7 @@ def one(flows: int) -> dict[str, float]:
         times.append(time.process_time())
         complete = json.loads((out / "summary.json").read_text())["kinds"][0]
         size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    load_s, simulate_s, evaluate_s = (after - before for before, after in zip(times, times[1:]))
+    load_s, simulate_s, evaluate_s = (after - before for before, after in itertools.pairwise(times))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "flows": len(experiment.flows),

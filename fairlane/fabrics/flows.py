@@ -15,7 +15,7 @@ from fairlane import python_child
 from fairlane.errors import Refusal
 from fairlane.experiments import commands
 from fairlane.experiments.commands import CommandSettings
-from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.experiments.paths import RTP_PORT, TCP_PORT
 from fairlane.fabrics.bmv2_ports import PacketSizes
@@ -291,12 +291,16 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int,
     return "fairlane.hosts.agent", arguments
 
 
-def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Source:
+def source(settings: AlgorithmSettings | OnOffSettings | RenewalSettings | Mpeg4Settings) -> Source:
     """What produces the data of a flow that is not TCP's."""
     if isinstance(settings, AlgorithmSettings):
         return settings.source
     if isinstance(settings, OnOffSettings):
         return Source("on-off", rate_bps=settings.rate_bps, on_s=settings.on_s, off_s=settings.off_s, shape=settings.shape)
+    if isinstance(settings, RenewalSettings):
+        own = dataclasses.asdict(settings)
+        del own["packet_bytes"]
+        return Source("renewal", **own)
     return Source("mpeg4", rate_scale=settings.rate_scale)
 
 
