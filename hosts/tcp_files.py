@@ -70,7 +70,7 @@ class Plan:
 
     @staticmethod
     def read(path: Path) -> Plan:
-        given = json.loads(path.read_text())
+        given = json.loads(path.read_text(encoding="utf-8"))
         transfers = (Transfer(**{**one, "after": tuple(one["after"])}) for one in given["transfers"])
         return Plan(given["end_s"], tuple(transfers), path.parent)
 

@@ -222,7 +222,7 @@ def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timi
     made = []
     for host, transfers in plans.items():
         plan = folder / f"files.{host}.json"
-        plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n")
+        plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n", encoding="utf-8", newline="\n")
         argv = (*python_child.of_module("fairlane.hosts.tcp_files"), str(plan))
         made.append(Program(host, f"files.{host}", argv, with_children=False))
     return made
