@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fairlane.arithmetic import square
+from fairlane.arithmetic import asin, cos, sin, square
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.topologies.builders import LinkSpec
 from fairlane.topologies.model import MAX_HOSTS, MAX_PORT, MAX_SWITCHES, Link, Node, Topology, TopologyError
@@ -165,10 +165,9 @@ def delay_between_s(a: Place, b: Place) -> float | None:
     if a.latitude is None or a.longitude is None or b.latitude is None or b.longitude is None:
         return None
     lat1, lat2 = math.radians(a.latitude), math.radians(b.latitude)
-    part = square(math.sin((lat2 - lat1) / 2))
-    part += math.cos(lat1) * math.cos(lat2) * square(math.sin(math.radians(b.longitude - a.longitude) / 2))
-    # Whole microseconds: the last digits of sine and cosine differ between machines.
-    return round(2 * EARTH_KM * math.asin(min(1.0, math.sqrt(part))) * GLASS / LIGHT_KM_S * 1e6) / 1e6
+    part = square(sin((lat2 - lat1) / 2))
+    part += cos(lat1) * cos(lat2) * square(sin(math.radians(b.longitude - a.longitude) / 2))
+    return round(2 * EARTH_KM * asin(min(1.0, math.sqrt(part))) * GLASS / LIGHT_KM_S * 1e6) / 1e6
 
 
 def _tag(element: ElementTree.Element) -> str:
