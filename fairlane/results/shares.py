@@ -13,7 +13,7 @@ import bisect
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fairlane.experiments import paths
@@ -129,7 +129,7 @@ class ShareTable:
             for r in self._starting.get(self._epoch, ()):
                 self._filling.change(self._class[r], 1)
         time_s = self._times[epoch]
-        return self._filling.shares({key: rates.at(time_s) for key, rates in self._rates.items()})
+        return self._filling.shares(lambda link: self._rates[link].at(time_s))
 
 
 class _Shares(Mapping[str, float]):
@@ -247,11 +247,13 @@ class Filling:
                 before = self._receivers[group, key]
                 self._receivers[group, key] += by
                 self._connections[key] += (before + by > 0) - (before > 0)
+            if not self._connections[key]:
+                del self._connections[key]  # of many links, few have flows at one time
 
-    def shares(self, rates_bps: Mapping[_Link, float]) -> dict[int, float]:
-        """Of each class that has active flows."""
-        open_ = {key: count for key, count in self._connections.items() if count}
-        left = {key: rates_bps[key] for key in open_}
+    def shares(self, rate_bps: Callable[[_Link], float]) -> dict[int, float]:
+        """Of each class that has active flows. rate_bps: of a link that they cross."""
+        open_ = dict(self._connections)
+        left = {key: rate_bps(key) for key in open_}
         receivers = dict(self._receivers)
         found: dict[int, float] = {}
         # The share that a link can give grows while others are filled: an entry that is out of date goes back.

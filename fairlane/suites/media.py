@@ -130,7 +130,7 @@ def fair_shares(capacities_bps: Mapping[_Link, float], routes: Sequence[Sequence
     classes = [filling.add((*route, limit), None) for route, limit in zip(routes, limits)]
     for number in classes:
         filling.change(number, 1)
-    found = filling.shares({**capacities_bps, **limits})
+    found = filling.shares({**capacities_bps, **limits}.__getitem__)
     return [found[number] for number in classes]
 
 
