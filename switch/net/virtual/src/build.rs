@@ -1,6 +1,5 @@
 //! Building a network: everything that is wrong with a description is said before the clock starts.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
@@ -8,6 +7,7 @@ use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_endpoint::sources::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
+use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;
 use crate::description::{BuildError, LinkEnd};
@@ -461,6 +461,7 @@ impl Network {
 
     /// What can only be said when all is there: every host that takes part has a link, and every receiver can be reached.
     pub(crate) fn check(&self) -> Result<(), BuildError> {
+        let parts = self.parts();
         for flow in &self.flows {
             let sender = self.ends[flow.sender].host;
             for receiver in flow.receivers.iter().map(|&receiver| self.ends[receiver].host) {
@@ -469,7 +470,8 @@ impl Network {
                         return Err(BuildError::new(format!("flow {}", flow.name), format!("host {} has no link", self.hosts[host].name)));
                     }
                 }
-                if !self.reaches(&self.hosts[sender].name, &self.hosts[receiver].name) {
+                let part = |host: usize| parts.get(self.hosts[host].name.as_str());
+                if part(sender) != part(receiver) {
                     let what =
                         format!("{} cannot be reached from {}: no path of links", self.hosts[receiver].name, self.hosts[sender].name);
                     return Err(BuildError::new(format!("flow {}", flow.name), what));
@@ -479,17 +481,23 @@ impl Network {
         Ok(())
     }
 
-    fn reaches(&self, from: &str, to: &str) -> bool {
-        let mut reached = BTreeSet::from([from]);
-        let mut todo = vec![from];
-        while let Some(node) = todo.pop() {
-            for (a, b) in &self.channel_names {
-                if a == node && reached.insert(b) {
-                    todo.push(b);
+    /// Of each node that has a link: nodes with a way between them have the same number.
+    fn parts(&self) -> FxHashMap<&str, usize> {
+        let mut peers: FxHashMap<&str, Vec<&str>> = FxHashMap::default();
+        for (from, to) in &self.channel_names {
+            peers.entry(from).or_default().push(to);
+        }
+        let mut parts = FxHashMap::default();
+        for (from, _) in &self.channel_names {
+            let (number, mut todo) = (parts.len(), vec![from.as_str()]);
+            while let Some(node) = todo.pop() {
+                if !parts.contains_key(node) {
+                    parts.insert(node, number);
+                    todo.extend(peers.get(node).into_iter().flatten());
                 }
             }
         }
-        reached.contains(to)
+        parts
     }
 }
 
