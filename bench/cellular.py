@@ -115,7 +115,7 @@ def crossing(events: Path, trace: Path, begin_s: float) -> Crossing:
     left, delays, drops = [], [], 0
     port: str | None = None
     with events.open() as file:
-        for time_ns, event, node, number, length, cause in csv.reader(file):
+        for time_ns, event, node, number, length, cause, *_ in csv.reader(file):
             if event == "enqueue" and node == "s1" and (port is None or number == port) and int(length) > PACKET_BYTES // 2:
                 port = number
                 waiting.append((int(time_ns) / 1e9, True))

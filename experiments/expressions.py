@@ -3,7 +3,7 @@
     rate_bps = "= 2 * n * 40_000"
     queue_packets = "= max(4, round(4 * rtt_s * rate_bps / 800))"
 
-Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt. Nothing else is supported,
+Numbers, names (also two joined by a dot), + - * / // % **, comparisons, `a if c else b`, min, max, round, floor, ceil, sqrt, exp, log. Nothing else is supported,
 so a file can only compute numbers and select names.
 
 An expression always ends after a short time: the length of its text is limited, and no number in it may exceed the range of a `float`, so each
@@ -18,6 +18,8 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from fairlane.arithmetic import exp, log
 
 Value = float | int | str | bool
 
@@ -45,6 +47,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "floor": math.floor,
     "ceil": math.ceil,
     "sqrt": math.sqrt,
+    "exp": exp,
+    "log": log,
 }
 _LARGEST_POWER = 64
 MOST_CHARACTERS = 4000

@@ -25,7 +25,7 @@ from fairlane.hosts import algorithms, own_algorithms
 from fairlane.hosts.algorithms.base import Kind
 from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
 from fairlane.hosts.circuit_breaker import CircuitBreaker
-from fairlane.hosts.sources import Source, check_positive, check_shape
+from fairlane.hosts.sources import Source, check_gaps, check_positive, check_shape
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 
@@ -250,6 +250,25 @@ class OnOffSettings:
 
 
 @dataclass(frozen=True)
+class RenewalSettings:
+    """Single datagrams after independent random gaps, at rate_bps on average, IP headers counted. gaps: exponential (Poisson arrivals), constant, or pareto with
+    a shape > 1. sizes: constant, packet_bytes; or exponential with a mean of mean_bytes, and what is drawn below 44 bytes or above packet_bytes becomes that."""
+
+    packet_bytes: int = 1000
+    rate_bps: float = 1_000_000.0
+    gaps: Literal["exponential", "constant", "pareto"] = "exponential"
+    shape: float | None = None
+    sizes: Literal["constant", "exponential"] = "constant"
+    mean_bytes: float = 500.0
+
+    def __post_init__(self) -> None:
+        _check_packet_bytes(self.packet_bytes)
+        check_positive(self, "rate_bps", "mean_bytes")
+        check_shape(self.shape)
+        check_gaps(self.gaps, self.shape)
+
+
+@dataclass(frozen=True)
 class Mpeg4Settings:
     """Frames of an MPEG-4 video in packets of at most packet_bytes. rate_scale: of every frame's size."""
 
@@ -261,7 +280,7 @@ class Mpeg4Settings:
         check_positive(self, "rate_scale")
 
 
-FlowSettings = AlgorithmSettings | TcpSettings | OnOffSettings | Mpeg4Settings | CommandSettings
+FlowSettings = AlgorithmSettings | TcpSettings | OnOffSettings | RenewalSettings | Mpeg4Settings | CommandSettings
 
 TCP_KINDS = {
     "tcp-tahoe": "TCP with slow start, congestion avoidance, fast retransmit (Jacobson 1988)",
@@ -279,6 +298,10 @@ ALWAYS_ECN = ("tcp-dctcp", "tcp-prague")
 """TCP kinds that have ECN without the key `ecn`: marks are what they go by."""
 SOURCE_KINDS: dict[str, tuple[type, str]] = {
     "on-off": (OnOffSettings, "datagrams at a constant rate in on periods, nothing in off periods; no feedback"),
+    "renewal": (
+        RenewalSettings,
+        "single datagrams after random gaps (Poisson arrivals by default), of one size or of exponential sizes; no feedback",
+    ),
     "mpeg4": (Mpeg4Settings, "datagrams of MPEG-4 video frames, sent as produced; no feedback"),
     commands.KIND: (CommandSettings, "real programs of any kind at both ends, on Mininet only"),
 }

@@ -36,8 +36,8 @@ MININET = "mininet"
 """The key of an experiment file that `fairlane.experiments.fabrics` reads."""
 KEYS = ("seeds", "sweep", "let", "quick", MININET)
 """Of an experiment file, of no use in a single run."""
-REPORT_KEYS = ("measure", "curves", "figures", "compare", "expect", "ledger", "suite")
-"""Of an experiment file, what is measured, drawn and expected of its runs: read by `fairlane.studies.read`, `fairlane.paper.read_row` and `fairlane.suites.cases`."""
+REPORT_KEYS = ("measure", "curves", "figures", "compare", "keep", "expect", "ledger", "suite")
+"""Of an experiment file, what is measured, drawn, kept and expected of its runs: read by `fairlane.studies.read`, `fairlane.paper.read_row` and `fairlane.suites.cases`."""
 MOST_POINTS = 100_000
 
 

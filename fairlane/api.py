@@ -34,6 +34,7 @@ from fairlane.experiments import sweep as sweep_of
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.base import Settings
+from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs.located_toml import Document
@@ -159,6 +160,7 @@ def run(
     out: str | Path | None = None,
     pcap: str | Path | None = None,
     trace: str | Path | None = None,
+    packets: str | Path | None = None,
     name: str = "experiment",
 ) -> Result:
     """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", "tree" with `flows` and the options of
@@ -167,7 +169,7 @@ def run(
 
     algorithms: Python files with your own flow kinds. programs: P4 files that replace the files of the same name in p4src, or a whole program. schemes: folders
     with queue managements of your own. control: a Python file with a control plane of your own, for a program of your own (docs/own-program.md). out: a folder for all that
-    `fairlane run` writes. pcap: a folder for captures of every link. trace: a file for a log of every packet at every queue. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
+    `fairlane run` writes. pcap: a folder for captures of every link. trace: a file for a log of every packet at every queue. packets: a .csv or .parquet file for a row for each packet at each queue. Refusal and ConfigError name faults of the arguments before anything runs; RunFailed: the run ended early.
     Warns of flows that cannot slow down enough (`fairlane.floors`).
     """
     user_files.check_environment()
@@ -210,7 +212,7 @@ def run(
         document = loader.read(loader.find(str(experiment)))
         chosen = loader.load(loader.find(str(experiment)), duration_s, seed, at)
     try:
-        return run_experiment(chosen, programs, out, pcap, trace, control)
+        return run_experiment(chosen, programs, out, pcap, trace, control, packets)
     except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
@@ -323,13 +325,15 @@ def run_experiment(
     pcap: str | Path | None = None,
     trace: str | Path | None = None,
     control: str | Path | None = None,
+    packets: str | Path | None = None,
 ) -> Result:
     """As `run`, of an experiment that is loaded."""
     chosen = user_files.with_programs(chosen, [Path(program) for program in _several(programs)])
     chosen = user_files.with_control(chosen, _path(control))
     for warning in floors.warnings(chosen):
         warnings.warn(warning, stacklevel=2)
-    ready = VIRTUAL.ready(chosen, Settings(pcap=_path(pcap), trace=_path(trace)))
+    record = None if packets is None else PacketRecord(Path(packets))
+    ready = VIRTUAL.ready(chosen, Settings(pcap=_path(pcap), trace=_path(trace), packets=record))
     with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
         outcome = ready.run(Path(folder), Silent())
         recorded = series.load(Path(folder), chosen, outcome.timing)

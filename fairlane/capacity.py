@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.experiments import paths
-from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, is_tcp
+from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, is_tcp
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics.flows import processes
 
@@ -66,7 +66,7 @@ def load_of(experiment: Experiment) -> Load:
 
 def _own_rate_bps(flow: Flow) -> float:
     settings = flow.settings
-    if isinstance(settings, OnOffSettings):
+    if isinstance(settings, OnOffSettings | RenewalSettings):
         return settings.rate_bps
     if isinstance(settings, AlgorithmSettings):
         return min(settings.maximum_rate_bps, getattr(settings.parameters, "rate_bps", float("inf")))

@@ -112,6 +112,13 @@ class Output:
         ),
     ] = None
     trace: Annotated[Path | None, _option("File for a log of every packet at every queue (virtual).")] = None
+    packets: Annotated[
+        Path | None,
+        _option(
+            "File for a row for each packet at each queue of a switch: its flow, waiting time, mark, drop; .csv or .parquet (virtual)."
+        ),
+    ] = None
+    packets_of: Annotated[list[str] | None, _option("With --packets: only the queue of this link, s1->s2; repeat for several.")] = None
 
 
 @dataclass(frozen=True)

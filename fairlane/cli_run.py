@@ -15,6 +15,7 @@ from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refus
 from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.base import Fabric, Settings
+from fairlane.fabrics.packets import PacketRecord
 from fairlane.inputs import schema
 from fairlane.terminal import console, say
 
@@ -89,8 +90,11 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
 
     if where.fabric.real_time:
         raise Refusal(f"{experiment} is a sweep, which runs in virtual time only; --at AXIS=VALUE for each of its axes picks a single run.")
-    if extent.duration is not None or output.pcap is not None or output.trace is not None or page.live:
-        raise Refusal("--duration, --pcap, --trace and --live are for single runs: pick one with --at AXIS=VALUE for each axis.")
+    if extent.duration is not None or output.pcap is not None or output.trace is not None or output.packets is not None or page.live:
+        raise Refusal(
+            "--duration, --pcap, --trace, --packets and --live are for single runs: pick one with --at AXIS=VALUE for each axis; [keep] of a study"
+            " keeps such files of each run."
+        )
     path, at = loader.find(experiment), extent.at or []
     document = loader.read(path)
     if "paper" not in document.values or not read_row.is_row(document):
@@ -111,7 +115,9 @@ def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
     if not where.fabric.real_time:  # otherwise captures go into the results
         from fairlane.fabrics import preflight
 
-        preflight.check_new(output.pcap, output.trace)
+        preflight.check_new(output.pcap, output.trace, output.packets)
+    if output.packets_of and output.packets is None:
+        raise Refusal("--packets-of: give --packets FILE, too.")
     shown = _live_options(page, where.fabric)
     settings = Settings(
         where.target,
@@ -123,6 +129,7 @@ def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
         where.keep_awake,
         output.pcap,
         output.trace,
+        None if output.packets is None else PacketRecord(output.packets, output.packets_of or ()),
     )
     if shown is None:
         ready = where.fabric.ready(chosen, settings)

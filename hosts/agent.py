@@ -53,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--algorithm", choices=[*sorted(ALGORITHMS), NO_ALGORITHM], default="als")
     parser.add_argument(
         "--source", type=_spelled(Source), default=Source(), metavar="KIND[:KEY=VALUE,...]",
-        help="what produces the data: persistent (default), cbr, on-off, mpeg4, film, as in on-off:rate_bps=1e6,on_s=0.5",
+        help="what produces the data: persistent (default), cbr, on-off, renewal, mpeg4, film, as in on-off:rate_bps=1e6,on_s=0.5",
     )  # fmt: skip
     parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
     parser.add_argument(
@@ -122,7 +122,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     if args.algorithm == NO_ALGORITHM and not args.source.limits:
-        parser.error("--algorithm none sends what a source produces: give --source cbr, on-off or mpeg4")
+        parser.error("--algorithm none sends what a source produces: give --source cbr, on-off, renewal or mpeg4")
     if args.circuit_breaker.native() and (args.algorithm == NO_ALGORITHM or ALGORITHMS[args.algorithm].layered):
         parser.error(f"--circuit-breaker: for a flow over RTP with one receiver, not for {args.algorithm}")
     try:

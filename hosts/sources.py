@@ -25,6 +25,14 @@ def check_shape(shape: float | None) -> None:
         raise ValueError(f"shape: Pareto periods with a finite mean need a shape above 1, got {shape:g}")
 
 
+def check_gaps(gaps: str, shape: float | None) -> None:
+    """Of a renewal source. ValueError."""
+    if (gaps == "pareto") != (shape is not None):
+        raise ValueError(
+            "shape: of pareto gaps, above 1, and of no others" if shape is not None else "shape: pareto gaps need one, above 1"
+        )
+
+
 S = TypeVar("S", bound="Spelled")
 
 
@@ -59,18 +67,23 @@ class Spelled:
 @dataclass(frozen=True)
 class Source(Spelled):
     """An application's data, above the transport's allowed rate. cbr: rate_bps. on-off: rate_bps in on periods; on_s, off_s: mean lengths of
-    the periods; shape: of Pareto's distribution, > 1; None: exponential. mpeg4: video frames, their sizes times rate_scale. buffer_packets:
+    the periods; shape: of Pareto's distribution, > 1; None: exponential. renewal: single packets at rate_bps on average; gaps: between them, exponential
+    (Poisson arrivals), constant, or Pareto's of this shape; sizes: constant, the flow's; or exponential, with a mean of
+    mean_bytes, each kept between what a packet needs at least and the flow's. mpeg4: video frames, their sizes times rate_scale. buffer_packets:
     packets that may wait in the sender. delay_threshold_s: a packet that comes more than this after the one before, or after its production,
     counts as delayed (75 ms in the SSVP paper's delivery index). film: pictures that an encoder follows the flow's rate with, GStreamer's on real
     hosts and the model of [RFC 8593 sec 5] in virtual time; file: the pictures, YUV4MPEG2 without compression, on real hosts alone; key_interval_s:
     between key frames, without it GStreamer's has 2 s and the model, as the RFC, none; min_rate_bps, max_rate_bps: the encoder's;
     most_waiting_s: a picture is left out while more waits in the sender than its rate carries in so long."""
 
-    kind: Literal["persistent", "cbr", "on-off", "mpeg4", "film"] = "persistent"
+    kind: Literal["persistent", "cbr", "on-off", "renewal", "mpeg4", "film"] = "persistent"
     rate_bps: float = 1_000_000.0
     on_s: float = 0.5
     off_s: float = 0.5
     shape: float | None = None
+    gaps: Literal["exponential", "constant", "pareto"] = "exponential"
+    sizes: Literal["constant", "exponential"] = "constant"
+    mean_bytes: float = 500.0
     rate_scale: float = 1.0
     buffer_packets: int = 100
     delay_threshold_s: float = 0.075
@@ -84,9 +97,11 @@ class Source(Spelled):
     NOUN = "source"
 
     def __post_init__(self) -> None:
-        check_positive(self, "rate_bps", "on_s", "off_s", "rate_scale", "buffer_packets", "delay_threshold_s")
+        check_positive(self, "rate_bps", "on_s", "off_s", "mean_bytes", "rate_scale", "buffer_packets", "delay_threshold_s")
         check_positive(self, "frames_per_second", "key_interval_s", "min_rate_bps", "max_rate_bps", "most_waiting_s")
         check_shape(self.shape)
+        if self.kind == "renewal":
+            check_gaps(self.gaps, self.shape)
         if self.min_rate_bps > self.max_rate_bps:
             raise ValueError(f"min_rate_bps: give at most max_rate_bps, {self.max_rate_bps:g}, got {self.min_rate_bps:g}")
         if self.key_interval_frames is not None and self.key_interval_frames < 8:
@@ -118,6 +133,12 @@ class Source(Spelled):
                 return make.cbr(round(self.rate_bps))
             case "on-off":
                 return make.on_off(round(self.rate_bps), on, off)
+            case "renewal":
+                return make.renewal(
+                    round(self.rate_bps),
+                    self.gaps if self.shape is None else self.shape,
+                    self.mean_bytes if self.sizes == "exponential" else None,
+                )
             case "mpeg4":
                 return make.mpeg4(self.rate_scale)
             case "film":

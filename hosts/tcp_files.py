@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import signal
 import socket
@@ -33,6 +34,7 @@ LINGERS_S = 0.5
 _RETRY_S, _RETRIES = 0.2, 50
 _ACKNOWLEDGED_POLL_S = 0.002
 _CHUNK = bytes(1 << 16)
+_FLUSHED_EACH = 10
 
 
 @dataclass(frozen=True)
@@ -68,28 +70,46 @@ class Plan:
 
     @staticmethod
     def read(path: Path) -> Plan:
-        given = json.loads(path.read_text())
+        given = json.loads(path.read_text(encoding="utf-8"))
         transfers = (Transfer(**{**one, "after": tuple(one["after"])}) for one in given["transfers"])
         return Plan(given["end_s"], tuple(transfers), path.parent)
 
 
-class Sending:
-    """The records of a sending end."""
+class _End:
+    """The records of one end of a transfer."""
+
+    def __init__(self, transfer: Transfer, role: str, folder: Path, clock: Clock, **start: float) -> None:
+        self.transfer = transfer
+        self._clock = clock
+        self._log = RecordWriter(str(folder / f"{transfer.name}.{role}.jsonl"), clock)
+        self._since_s = clock.now_s()
+        self._log.write("start", self._since_s, role=role, **start)
+
+    def sample(self) -> None:
+        """Since the last one."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Whoever reads the file finds what was recorded."""
+        self._log.flush()
+
+    def close(self) -> None:
+        self._log.write("end", self._clock.now_s())
+        self._log.close()
+
+
+class Sending(_End):
+    """A sending end."""
 
     def __init__(self, transfer: Transfer, folder: Path, clock: Clock, late_s: float) -> None:
-        self.transfer = transfer
+        super().__init__(transfer, "sender", folder, clock, late_s=round(late_s, 6))
         self.socket: socket.socket | None = None
-        self._clock = clock
-        self._log = RecordWriter(str(folder / f"{transfer.name}.sender.jsonl"), clock)
-        self._since_s = clock.now_s()
         self._retransmits = 0
-        self._log.write("start", self._since_s, role="sender", late_s=round(late_s, 6))
 
     def first_data(self) -> None:
         self._log.write("first_data", self._clock.now_s())
 
     def sample(self) -> None:
-        """Since the last one."""
         now_s = self._clock.now_s()
         if self.socket is None or now_s <= self._since_s:
             return
@@ -118,22 +138,14 @@ class Sending:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket = None
 
-    def close(self) -> None:
-        self._log.write("end", self._clock.now_s())
-        self._log.close()
 
-
-class Receiving:
-    """The records of a receiving end."""
+class Receiving(_End):
+    """A receiving end."""
 
     def __init__(self, transfer: Transfer, folder: Path, clock: Clock) -> None:
-        self.transfer = transfer
+        super().__init__(transfer, "receiver", folder, clock)
         self.received = 0
-        self._clock = clock
-        self._log = RecordWriter(str(folder / f"{transfer.name}.receiver.jsonl"), clock)
-        self._since_s = clock.now_s()
         self._before = 0
-        self._log.write("start", self._since_s, role="receiver")
 
     def sample(self) -> None:
         now_s = self._clock.now_s()
@@ -147,10 +159,6 @@ class Receiving:
     def delivered(self) -> None:
         self.sample()
         self._log.write("delivered", self._clock.now_s(), bytes=self.received)
-
-    def close(self) -> None:
-        self._log.write("end", self._clock.now_s())
-        self._log.close()
 
 
 @dataclass
@@ -190,10 +198,12 @@ class Host:
         return self.clock.mono_ns(unix_s) / 1e9
 
     async def _sample(self) -> None:
-        while True:
+        for count in itertools.count(1):
             await asyncio.sleep(SAMPLED_S - self.clock.unix_s(self.clock.now_s()) % SAMPLED_S)
             for end in list(self.open):
                 end.sample()
+                if count % _FLUSHED_EACH == 0:
+                    end.flush()
 
     async def _guarded(self, transfer: Transfer, work: Any) -> None:
         """Until it has to stop. One that fails is no obstacle to others."""

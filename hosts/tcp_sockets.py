@@ -151,7 +151,7 @@ def descendants(pid: str = "self") -> list[str]:
     found: list[str] = []
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            direct = path.read_text().split()
+            direct = path.read_text(encoding="utf-8").split()
         except OSError:
             continue
         for child in direct:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
+from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Choice, CompilerChoice
 from fairlane.inputs.located_toml import Document
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Settings:
     """Settings of a run, of every fabric: each uses those that it has. control_delay_s: virtual, one way between the controller and each switch.
     first_grpc_port, restart_after_s, rtt_check, keep_awake: Mininet, as `mininet_run.Options`. pcap: where captures go. trace: a file for
-    the log of every packet. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
+    the log of every packet. packets: the record of their stays in queues. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
 
     target: Choice = "auto"
     compiler: CompilerChoice = "auto"
@@ -35,6 +36,7 @@ class Settings:
     keep_awake: bool | None = None
     pcap: Path | None = None
     trace: Path | None = None
+    packets: PacketRecord | None = None
     live: Driving | None = None
 
 

@@ -15,13 +15,12 @@ from fairlane import python_child
 from fairlane.errors import Refusal
 from fairlane.experiments import commands
 from fairlane.experiments.commands import CommandSettings
-from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.kinds import ALWAYS_ECN, AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.experiments.paths import RTP_PORT, TCP_PORT
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
-from fairlane.hosts.tcp_files import LINGERS_S, Transfer
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 
@@ -191,6 +190,8 @@ def is_file(flow: Flow) -> bool:
 
 def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timing: Timing, folder: Path) -> list[Program]:
     """One for each host at an end of a file, receivers and senders of all of them. Their plans are in `folder`."""
+    from fairlane.hosts.tcp_files import LINGERS_S, Transfer  # Linux's alone
+
     ports = tcp_ports(experiment)
     answered = {flow.after[0] for flow in experiment.flows if flow.answers}
     plans: dict[str, list[dict[str, Any]]] = {}
@@ -221,7 +222,7 @@ def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timi
     made = []
     for host, transfers in plans.items():
         plan = folder / f"files.{host}.json"
-        plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n")
+        plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n", encoding="utf-8", newline="\n")
         argv = (*python_child.of_module("fairlane.hosts.tcp_files"), str(plan))
         made.append(Program(host, f"files.{host}", argv, with_children=False))
     return made
@@ -290,12 +291,16 @@ def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int,
     return "fairlane.hosts.agent", arguments
 
 
-def source(settings: AlgorithmSettings | OnOffSettings | Mpeg4Settings) -> Source:
+def source(settings: AlgorithmSettings | OnOffSettings | RenewalSettings | Mpeg4Settings) -> Source:
     """What produces the data of a flow that is not TCP's."""
     if isinstance(settings, AlgorithmSettings):
         return settings.source
     if isinstance(settings, OnOffSettings):
         return Source("on-off", rate_bps=settings.rate_bps, on_s=settings.on_s, off_s=settings.off_s, shape=settings.shape)
+    if isinstance(settings, RenewalSettings):
+        own = dataclasses.asdict(settings)
+        del own["packet_bytes"]
+        return Source("renewal", **own)
     return Source("mpeg4", rate_scale=settings.rate_scale)
 
 

@@ -34,6 +34,10 @@ class Mininet(Fabric):
         """As `ready`, for a network without its flows (`fairlane shell`)."""
         if settings.trace is not None:
             raise Refusal("--trace: only virtual time can log every packet; --pcap captures packets on both fabrics.")
+        if settings.packets is not None:
+            raise Refusal(
+                "--packets: only virtual time knows what becomes of each packet in a queue; on Mininet --pcap captures packets before and after it."
+            )
         preflight.check_machine(experiment)
         from fairlane.fabrics.mininet_run import Options
 

@@ -103,13 +103,15 @@ def no_gstreamer(what: str, lacking: str) -> Refusal:
     return Refusal(f"{what} needs GStreamer, and here is missing: {lacking}. apt-get install {film.PACKAGES}", CANNOT_RUN_HERE)
 
 
-def check_new(pcap: Path | None, trace: Path | None) -> None:
+def check_new(pcap: Path | None, trace: Path | None, packets: Path | None = None) -> None:
     """Captures and logs that would take no other file's place. Refusal."""
-    if trace is not None:
-        if os.path.lexists(trace):
-            raise Refusal(f"--trace {trace}: exists already, and is not overwritten. Give another name, or remove it.")
-        if not trace.absolute().parent.is_dir():
-            raise Refusal(f"--trace {trace}: no folder {trace.absolute().parent}")
+    for option, file in (("--trace", trace), ("--packets", packets)):
+        if file is None:
+            continue
+        if os.path.lexists(file):
+            raise Refusal(f"{option} {file}: exists already, and is not overwritten. Give another name, or remove it.")
+        if not file.absolute().parent.is_dir():
+            raise Refusal(f"{option} {file}: no folder {file.absolute().parent}")
     if pcap is not None and os.path.lexists(pcap):
         if not pcap.is_dir():
             raise Refusal(f"--pcap {pcap}: is no folder. Give a folder, which may be new.")

@@ -7,6 +7,7 @@ hosts.csv          datagrams that hosts dropped for a wrong checksum, where a li
 s1.flows.csv       packets and bytes of each conversation, if the run has flows of real programs
 s1.gaps.csv        histogram of the gaps between a port's frames; see docs/results.md
 controller.csv     one line per switch port and observation interval
+delays.jsonl       histograms of the delays of single packets
 FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 """
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # Columns of a switch's CSV that do not grow with time.
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
+DELAYS = "delays.jsonl"
 _PIECE_ROWS = 50_000
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
@@ -231,6 +233,11 @@ def _going_on(sums: np.ndarray) -> np.ndarray:
 def flow_records(folder: Path, flow: str, role: str) -> Iterator[dict[str, Any]]:
     """Records of one end of a flow, in order; a last line that was cut off is left out."""
     return json_lines(folder / f"{flow}.{role}.jsonl")
+
+
+def delays(folder: Path) -> Iterator[dict[str, Any]]:
+    """Of each queue, and of each flow's ends. Empty where nobody measured single packets, as on Mininet."""
+    return json_lines(folder / DELAYS)
 
 
 def json_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -28,7 +28,11 @@ class Virtual(Fabric):
                 raise flows.only_real(flow)
         virtual_fabric.check_built()
         compiler = targets.compiler(settings.compiler)
-        options = virtual_fabric.Options(compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live)
+        if settings.packets is not None:
+            settings.packets.check(experiment.topology)
+        options = virtual_fabric.Options(
+            compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live, packets=settings.packets
+        )
         return Ready(
             experiment,
             self,

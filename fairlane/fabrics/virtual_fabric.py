@@ -28,6 +28,7 @@ from fairlane.fabrics import control_plane, descriptors, flows, raw, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers
+from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.progress import Progress, Snapshot, receivers
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
@@ -79,7 +80,8 @@ class Needed:
 class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
-    change it. needed: records to write, None for all; the run is the same."""
+    change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet. packets: a record of their
+    stays in queues."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -87,6 +89,8 @@ class Options:
     trace: Path | None = None
     live: Driving | None = None
     needed: Needed | None = None
+    delays: bool = True
+    packets: PacketRecord | None = None
 
 
 @dataclass
@@ -106,7 +110,7 @@ class ActiveRun:
 
     def __post_init__(self) -> None:
         self.begin_ns = round(self.timing.begin_s * NS)
-        self.flows_end_ns = round(self.timing.end_s * NS)
+        self._flows_end_ns = round(self.timing.end_s * NS)
         self.end_ns = round((self.timing.end_s + _AFTER_S) * NS)
 
     def snapshot(self) -> Snapshot:
@@ -152,7 +156,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     except ValueError as error:
         raise Refusal(f"{experiment.id}: {error}") from error
     network.mark([round((timing.begin_s + at) * NS) for at in experiment.sampled_s])
-    _record_packets(network, options)
+    if options.delays:
+        network.measure_delays(*(round((timing.begin_s + at) * NS) for at in experiment.window_s))
+    _record_packets(network, options, experiment, round(timing.begin_s * NS))
 
     started = time.monotonic()
     records = Records(network, experiment, folder, timing, headers, options.needed)
@@ -163,6 +169,10 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             advance(active, progress)
         else:
             changes = options.live.drive(active, progress)
+        if options.delays:
+            records.write_delays()
+        if options.packets is not None:
+            options.packets.finish()
     finally:
         records.close()
         controller.close()
@@ -182,7 +192,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     return outcome
 
 
-def _record_packets(network: Network, options: Options) -> None:
+def _record_packets(network: Network, options: Options, experiment: Experiment, begin_ns: int) -> None:
     """Refusal when a file cannot be made, or is there already."""
     try:
         if options.pcap is not None:
@@ -190,6 +200,8 @@ def _record_packets(network: Network, options: Options) -> None:
             network.capture(options.pcap)
         if options.trace is not None:
             network.trace(options.trace)
+        if options.packets is not None:
+            network.record_packets(options.packets.written, begin_ns, options.packets.ports(experiment.topology))
     except OSError as error:
         raise Refusal(f"packets cannot be recorded: {error}") from error
 
@@ -442,6 +454,7 @@ class Records:
         needed: Needed | None = None,
     ) -> None:
         self._network = network
+        self._timing = timing
         self._headers = headers
         self._needed = needed
         self.folder = folder
@@ -491,6 +504,18 @@ class Records:
                 write = self._writers[flow.name, role].write
                 for time_ns, kind, fields in log:
                     write(time_ns, kind, fields)
+
+    def write_delays(self) -> None:
+        """Of single packets, as far as the network has measured them."""
+        with _opened(self.folder / raw.DELAYS) as file:
+            for of, number, part, queue, text in self._network.delays():
+                if of == "wait":
+                    place = f'"switch":"{self._switches[number]}","port":{part},"queue":{queue}'
+                else:
+                    flow = self._flows[number]
+                    hosts = [host for n, host in enumerate(flow.all_receivers) if flows.takes_part(flow, n, self._timing)]
+                    place = f'"flow":"{flow.name}"' + (f',"receiver":"{hosts[part]}"' if of == "one_way" else "")
+                file.write(f'{{"of":"{of}",{place},{text}}}\n')
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""

@@ -10,6 +10,7 @@ from typing import Any
 from fairlane.arithmetic import square, total
 from fairlane.experiments.model import Check
 from fairlane.results import completions
+from fairlane.results.delays import NO_DELAYS, Delays
 from fairlane.results.queries import QueryFigures
 
 
@@ -17,7 +18,7 @@ from fairlane.results.queries import QueryFigures
 class FlowFigures:
     """Over the part of the window in which the flow was active. A flow that was not active in it has no rate and no share there: not a number, in no mean
     and in no index. completion_s: from the flow's start until its last byte was acknowledged, in or before the window; not a number where it did not end by
-    itself. slowdown: completion_s over the time that the file needs in an empty network."""
+    itself. slowdown: completion_s over the time that the file needs in an empty network. delay, rtt: one-way delays and round trips of its packets."""
 
     name: str
     kind: str
@@ -27,6 +28,8 @@ class FlowFigures:
     lost_packets: int
     completion_s: float = math.nan
     slowdown: float = math.nan
+    delay: Delays = NO_DELAYS
+    rtt: Delays = NO_DELAYS
 
     @property
     def was_active(self) -> bool:
@@ -41,7 +44,7 @@ class FlowFigures:
 @dataclass(frozen=True)
 class KindFigures:
     """Over the flows of a kind that were active in the window. flows: their number. share: of the goodput of all flows, 0 to 1. jain_index: of their
-    goodputs, 1 when all are equal. complete: flows that ended by themselves, whenever; completion_s, slowdown: theirs, by percentile ("p50"), empty without any."""
+    goodputs, 1 when all are equal. complete: flows that ended by themselves, whenever; completion_s, slowdown: theirs, by percentile ("p50"), empty without any. delay, rtt: of all their packets."""
 
     kind: str
     flows: int
@@ -52,6 +55,8 @@ class KindFigures:
     complete: int = 0
     completion_s: Mapping[str, float] = field(default_factory=dict)
     slowdown: Mapping[str, float] = field(default_factory=dict)
+    delay: Delays = NO_DELAYS
+    rtt: Delays = NO_DELAYS
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Overload:
 @dataclass(frozen=True)
 class LinkFigures:
     """drops: those that happened, by cause; None of a cause that nobody counted. marks: packets that the queue marked; None where it does not mark. overloads:
-    over the whole run; None where the queue reports none."""
+    over the whole run; None where the queue reports none. waits: how long packets waited, by queue."""
 
     name: str
     rate_bps: float
@@ -74,6 +79,7 @@ class LinkFigures:
     drops: dict[str, int | None]
     marks: int | None = None
     overloads: list[Overload] | None = None
+    waits: Mapping[int, Delays] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,8 @@ def _kind(kind: str, flows: list[FlowFigures]) -> KindFigures:
         len(complete),
         completions.percentiles([f.completion_s for f in complete]),
         completions.percentiles([f.slowdown for f in complete]),
+        Delays.together(f.delay for f in flows if f.kind == kind),
+        Delays.together(f.rtt for f in flows if f.kind == kind),
     )
 
 

@@ -34,7 +34,18 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
     record = series.flows[index]
     span = record.active_in(*window)
     if span is None:
-        return FlowFigures(record.flow.name, record.flow.shown_kind, math.nan, math.nan, 0, 0, record.completion_s, record.slowdown)
+        return FlowFigures(
+            record.flow.name,
+            record.flow.shown_kind,
+            math.nan,
+            math.nan,
+            0,
+            0,
+            record.completion_s,
+            record.slowdown,
+            record.one_way,
+            record.rtt,
+        )
     # A flow that comes after the window's begin or goes before its end is judged by its own time.
     start, end = span
     return FlowFigures(
@@ -46,6 +57,8 @@ def _flow(series: Series, index: int, shares: ShareTable, window: tuple[float, f
         max(0, round(record.lost.over(start, end))),
         record.completion_s,
         record.slowdown,
+        record.one_way,
+        record.rtt,
     )
 
 
@@ -65,6 +78,7 @@ def _link(series: Series, key: tuple[str, int], window: tuple[float, float]) -> 
         drops,
         None if record.marks is None else round(record.marks.over(start, end)),
         None if record.overload is None else queues.overloads(record.overload),
+        record.waits,
     )
 
 

@@ -24,6 +24,7 @@ OF_KIND = {
     "abc": "#AA4499",
     "cbr": "#661100",
     "on-off": "#AA4499",
+    "renewal": "#332288",
     "mpeg4": "#44AA99",
     "tcp-tahoe": "#F0A30A",
     "tcp-reno": "#D55E00",
@@ -55,6 +56,7 @@ LABELS = {
     "abc": "ABC",
     "cbr": "constant bit rate",
     "on-off": "on-off",
+    "renewal": "renewal",
     "mpeg4": "MPEG-4",
     "tcp-tahoe": "TCP Tahoe",
     "tcp-reno": "TCP Reno",
@@ -74,6 +76,7 @@ LINES = {
     "xcp": ":",
     "abc": "-.",
     "tcp-prague": "-.", "tcp-bbr": "--",
+    "renewal": ":",
 }  # fmt: skip
 SHARE, FAIR_RATE, COUNT, QUEUE, AVERAGE_MINIMUM, AVERAGE_MAXIMUM = "#000000", "#009E73", "#CC79A7", "#56B4E9", "#009E73", "#CC79A7"
 """What marks other things: a fair share, R_f, connections, a queue, thresholds of its average."""

@@ -14,6 +14,7 @@ from fairlane.arithmetic import total
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import completions, impairments
+from fairlane.results.delays import Delays
 from fairlane.results.fidelity import Fidelity
 from fairlane.results.figures import CheckResult, Figures
 
@@ -33,9 +34,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
         "duration_s": experiment.duration_s,
         "window_s": list(figures.window_s),
         "begin_unix_s": outcome.timing.begin_s,
-        "bottleneck": next(
-            f"{p.node}->{p.peer}" for p in experiment.topology.ports()[experiment.bottleneck[0]] if p.number == experiment.bottleneck[1]
-        ),
+        "bottleneck": _bottleneck(experiment),
         "flows": [
             {
                 "name": f.name,
@@ -47,6 +46,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "loss_fraction": f.loss_fraction,
                 "completion_s": f.completion_s,
                 "slowdown": f.slowdown,
+                **_delays(delay_s=f.delay, rtt_s=f.rtt),
             }
             for f in figures.flows
         ],
@@ -59,6 +59,7 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "mean_loss_fraction": k.mean_loss_fraction,
                 "jain_index": k.jain_index,
                 **({"complete": k.complete, "completion_s": k.completion_s, "slowdown": k.slowdown} if k.complete else {}),
+                **_delays(delay_s=k.delay, rtt_s=k.rtt),
             }
             for k in figures.kinds
         ],
@@ -72,6 +73,8 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
                 "drops": x.drops,
                 **({} if x.marks is None else {"marks": x.marks}),
                 **({} if x.overloads is None else {"overloads": [dataclasses.asdict(overload) for overload in x.overloads]}),
+                **_delays(wait_s=Delays.together(x.waits.values())),
+                **({"queue_wait_s": {str(queue): waits.figures() for queue, waits in x.waits.items()}} if len(x.waits) > 1 else {}),
             }
             for x in figures.links
         ],
@@ -94,6 +97,11 @@ def summary(experiment: Experiment, figures: Figures, outcome: Outcome, fidelity
     }
 
 
+def _delays(**measured: Delays) -> dict[str, Any]:
+    """Those that were measured: mean, percentiles and largest, in seconds."""
+    return {name: found.figures() for name, found in measured.items() if found.packets}
+
+
 def steered(experiment: Experiment, outcome: Outcome) -> str:
     """The note in the results of a run that was changed in the live view."""
     times = len(outcome.live_changes)
@@ -113,7 +121,10 @@ def show(console: Console, experiment: Experiment, figures: Figures) -> None:
         console.print(_kinds(figures))
     if figures.queries:
         console.print(_queries(figures))
-    console.print(_links(figures, {f"{n}" for n in _trunks(experiment)}))
+    trunks = set(_trunks(experiment))
+    console.print(_links(figures, trunks))
+    if any(x.waits for x in figures.links) or any(k.delay.packets for k in figures.kinds):
+        console.print(_delay_table(figures, {*trunks, _bottleneck(experiment)}))
     if figures.impairments:
         console.print(_impairments(figures))
     if figures.checks:
@@ -139,6 +150,11 @@ def show_fidelity(console: Console, fidelity: Fidelity) -> None:
     )
     for sentence in fidelity.sentences():
         console.print(f"  - {sentence}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _bottleneck(experiment: Experiment) -> str:
+    node, number = experiment.bottleneck
+    return next(f"{p.node}->{p.peer}" for p in experiment.topology.ports()[node] if p.number == number)
 
 
 def _trunks(experiment: Experiment) -> list[str]:
@@ -228,6 +244,17 @@ def _links(figures: Figures, names: set[str]) -> Table:
                 "unknown" if math.isnan(x.mean_queue_packets) else f"{x.mean_queue_packets:.1f}",
                 drops,
             )
+    return table
+
+
+def _delay_table(figures: Figures, names: set[str]) -> Table:
+    heads = ["packets", "mean", *(f"p{part}" for part in completions.PERCENTILES), "largest"]
+    table = _table("Delays of packets, ms", "of", *heads)
+    rows = [(f"{x.name}, waiting", Delays.together(x.waits.values())) for x in figures.links if x.name in names]
+    rows += [row for k in figures.kinds for row in ((f"{k.kind}, one way", k.delay), (f"{k.kind}, round trip", k.rtt))]
+    for what, found in rows:
+        if found.packets:
+            table.add_row(what, str(found.packets), *(f"{value * 1e3:.4g}" for value in found.figures().values()))
     return table
 
 

@@ -20,7 +20,8 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.hosts.records import PLAIN_HEADERS_BYTES
-from fairlane.results import columns, completions, conversations, layers
+from fairlane.results import columns, completions, conversations, delays, layers
+from fairlane.results.delays import NO_DELAYS, Delays
 from fairlane.topologies.model import Port
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class FlowRecord:
     in flight or the window), (time, seconds) as the sender recorded them. reports, control_bytes: (time, SSRC, bytes) of each RTCP
     compound that reached the sender, and (time, bytes) of each that reached the receiver from it, as IPv4 datagrams. completion_s: from its
     start until the last byte of a flow that ends by itself was acknowledged; startup_s: of a TCP flow, from its start until it sent data; both not a number for
-    others, and for kernels' TCP of iperf3. delivered_s: when the receiver had the last byte, in seconds since the run began, where that is recorded. slowdown: completion_s over the time that the same file needs in an empty network."""
+    others, and for kernels' TCP of iperf3. delivered_s: when the receiver had the last byte, in seconds since the run began, where that is recorded. slowdown: completion_s over the time that the same file needs in an empty network.
+    one_way, rtt: delays of single packets in the run's window, from sender to receiver, and round trips as the sender measured them; empty where nobody did."""
 
     flow: Flow
     goodput: Steps
@@ -92,6 +94,8 @@ class FlowRecord:
     startup_s: float = math.nan
     delivered_s: float = math.nan
     slowdown: float = math.nan
+    one_way: Delays = NO_DELAYS
+    rtt: Delays = NO_DELAYS
 
     def active_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
         """The part of a window in which the flow was active; None when it was not. A microsecond more or less is the window's own begin or end."""
@@ -108,7 +112,8 @@ class LinkRecord:
     being sent the part that has left; empty where nobody recorded them. packets: of them, empty likewise. queue: packets
     waiting, packet seconds; None when unknown. rates_bps: the link's rate from each time on. marks: packets that the scheme marked; None
     where it does not mark. queues: of a port with several, what `raw.queue_columns` has of each, by priority. marks_of: of the marks, those in
-    single queues, by priority. overload: packets that the scheme decided on in overload; None where it reports none."""
+    single queues, by priority. overload: packets that the scheme decided on in overload; None where it reports none. waits: how long packets waited
+    that left in the run's window, by queue; empty where nobody measured it."""
 
     name: str
     port: Port
@@ -121,6 +126,7 @@ class LinkRecord:
     queues: Mapping[int, raw.Columns] = field(default_factory=dict)
     marks_of: Mapping[int, Steps] = field(default_factory=dict)
     overload: Steps | None = None
+    waits: Mapping[int, Delays] = field(default_factory=dict)
 
     def rate_at(self, time_s: float) -> float:
         """Of the link at an instant, in bit/s."""
@@ -169,6 +175,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     for rows in control.values():
         rows["time_s"] = rows["time_s"] - timing.begin_s
     every_s, whole = _read_s(experiment.duration_s), [timing.begin_s + at for at in (0.0, *experiment.window_s)]
+    measured = delays.read(folder)
     links = {}
     for switch in experiment.topology.switches:
         wanted = [port for port in experiment.topology.ports()[switch] if ports is None or (switch, port.number) in ports]
@@ -187,13 +194,13 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
             if port.link.priorities > 1:
                 found = {queue: of_queue for (number, queue), of_queue in queues.items() if number == port.number}
                 link = dataclasses.replace(link, queues=found)
-            links[switch, port.number] = link
+            links[switch, port.number] = dataclasses.replace(link, waits=measured.waits.get((switch, port.number), {}))
     interval = experiment.settings.control.interval_s
     fair_rates = {key: _fair_rates(control.get(key, {}), timing, interval) for key in links}
     # A flow that was to start after the end of a shortened run is no flow of it.
     counted = conversations.of_run(folder, experiment, timing.begin_s)
     flows = [
-        _with_slowdown(record, experiment)
+        _with_delays(_with_slowdown(record, experiment), f, measured)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
         for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
@@ -482,6 +489,14 @@ def _with_slowdown(record: FlowRecord, experiment: Experiment) -> FlowRecord:
         return record
     alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
     return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
+
+
+def _with_delays(record: FlowRecord, flow: Flow, measured: delays.Measured) -> FlowRecord:
+    """flow: as the experiment has it, with all its receivers."""
+    one_way, rtt = measured.one_way.get((flow.name, record.flow.receiver)), measured.round_trips.get(flow.name)
+    if one_way is None and rtt is None:
+        return record
+    return dataclasses.replace(record, one_way=one_way or NO_DELAYS, rtt=rtt or NO_DELAYS)
 
 
 def _from_start(records: columns.Columns) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from fairlane.errors import Interrupted, RunFailed
 from fairlane.fabrics.interrupts import interruptible
 from fairlane.studies import points, schedule
+from fairlane.studies.kept import KEPT_RUNS
 from fairlane.studies.store import FOLDER, Store, check_own
 from fairlane.studies.study import Study
 from fairlane.studies.worker import Failure
@@ -56,6 +58,7 @@ def collect(
     jobs = [job for study in studies for job in points.jobs(study)]
     known = {(j.study, j.key): found for j in jobs if (found := kept.get(j.study, j.key, j.inputs)) is not None}
     todo = [j for j in jobs if (j.study, j.key) not in known]
+    todo = [dataclasses.replace(j, kept=str((folder / KEPT_RUNS / j.study / j.key).absolute())) if j.keep else j for j in todo]
     failed: dict[tuple[str, str], Failure] = {}
     _announce(console, what, jobs, todo, workers, scheduler)
     if todo:

@@ -19,7 +19,8 @@ import numpy as np
 from fairlane.arithmetic import total
 from fairlane.experiments import expressions
 from fairlane.experiments.expressions import Value
-from fairlane.results import completions, impairments, metrics, queries
+from fairlane.results import completions, delays, impairments, metrics, queries
+from fairlane.results.delays import Delays
 from fairlane.results.figures import jain_index, mean
 from fairlane.results.series import FlowRecord, Series, Steps
 from fairlane.results.shares import ShareTable, group_of
@@ -158,6 +159,11 @@ def _percentile_of(figure: str, part: int) -> Callable[[list[FlowRecord], Window
     return lambda flows, window: completions.percentile(_known(flows, figure), part)
 
 
+def _delay_of(what: str, figure: str) -> Callable[[list[FlowRecord], Window], float]:
+    """Of the packets of all flows together."""
+    return lambda flows, window: Delays.together(getattr(f, what) for f in flows).figure(figure)
+
+
 def _percentile_of_queries(part: int) -> Callable[[list[FlowRecord], Window], float]:
     return lambda flows, window: completions.percentile(queries.completions_s(flows), part)
 
@@ -189,6 +195,8 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "slowdown_mean": lambda flows, window: mean(_known(flows, "slowdown")),
     **{f"completion_p{part}_s": _percentile_of("completion_s", part) for part in completions.PERCENTILES},
     **{f"slowdown_p{part}": _percentile_of("slowdown", part) for part in completions.PERCENTILES},
+    **{f"delay_{figure}_s": _delay_of("one_way", figure) for figure in delays.FIGURES},
+    **{f"rtt_{figure}_s": _delay_of("rtt", figure) for figure in delays.FIGURES},
     "queries": lambda flows, window: float(len(queries.of_flows(flows))),
     "queries_complete": lambda flows, window: float(len(queries.completions_s(flows))),
     "query_mean_s": lambda flows, window: mean(queries.completions_s(flows)),
@@ -196,7 +204,7 @@ OF_FLOWS: dict[str, Callable[[list[FlowRecord], Window], float]] = {
     "mean_delay_s": lambda flows, window: mean(_delays_s(flows, window)),
 }
 """Figures of a group of flows. Rates count whole IPv4 datagrams, except goodput_bps (payload, the group's sum). Sums (total_bps, goodput_bps, sent_packets)
-and loss are over the whole window; figures of complete flows are over the whole run; all else is over the part of it in which each flow was active, without the flows that were not."""
+and loss are over the whole window; figures of complete flows are over the whole run; delay_* and rtt_* are of all packets in the window; all else is over the part of it in which each flow was active, without the flows that were not."""
 
 
 def _link(series: Series) -> dict[str, float]:
@@ -208,21 +216,32 @@ def _link(series: Series) -> dict[str, float]:
     held = link.drops.get("held", Steps.of([], []) if series.experiment.settings.control.protection else Steps.of([0.0], [0.0]))
     queue = link.queue.over(start, end) / (end - start) if link.queue is not None else math.nan
     edges = np.arange(start, end + 1e-9, _QUEUE_BIN_S)
+    waits = Delays.together(link.waits.values())
     lengths = np.diff(link.queue.at(edges)) / _QUEUE_BIN_S if link.queue is not None else np.array([math.nan])
     return {
         "utilisation": round(8 * sent / capacity_bits, 12),
         "mean_queue_packets": queue,
-        "queue_deviation": float(lengths.std()),
+        "queue_deviation": float(lengths.std()) if len(lengths) else math.nan,
         "drops": drops,
         "held_packets": held.over(start, end),
         "rate_bps": capacity_bits / (end - start),
+        **{f"wait_{figure}_s": waits.figure(figure) for figure in delays.FIGURES},
         **impairments.of_link(series, link.name),
     }
 
 
-OF_BOTTLENECK = ("utilisation", "mean_queue_packets", "queue_deviation", "drops", "held_packets", "rate_bps", *impairments.COUNTS)
+OF_BOTTLENECK = (
+    "utilisation",
+    "mean_queue_packets",
+    "queue_deviation",
+    "drops",
+    "held_packets",
+    "rate_bps",
+    *(f"wait_{figure}_s" for figure in delays.FIGURES),
+    *impairments.COUNTS,
+)
 """Figures of the bottleneck. queue_deviation: standard deviation of the queue's length, packets, over bins of 0.2 s. held_packets: drops of
-flow protection, which `drops` counts, too. The last are those of `fairlane.results.impairments`."""
+flow protection, which `drops` counts, too. wait_*: how long single packets waited. The last are those of `fairlane.results.impairments`."""
 _QUEUE_BIN_S = 0.2
 
 
@@ -232,6 +251,10 @@ def name_of(group: str) -> str:
     first = "" if group[0].isalpha() and not keyword.iskeyword(group) else f"_x{ord(group[0]):x}_"
     # An underscore that could begin such a code is one, too: two groups never have the same name.
     return first + re.sub(r"\W|_(?=x[0-9a-f]+_)", lambda found: f"_x{ord(found[0]):x}_", group[1:] if first else group)
+
+
+OF_PACKETS = frozenset(f"{what}_{figure}_s" for what in ("wait", "delay", "rtt") for figure in delays.FIGURES)
+"""Figures for which a run has to measure each packet."""
 
 
 def with_names(measures: Mapping[str, Any], groups: Collection[str]) -> dict[str, Any]:

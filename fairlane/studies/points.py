@@ -22,8 +22,8 @@ from fairlane.hosts import own_algorithms
 from fairlane.inputs.located_toml import Document
 from fairlane.results import series
 from fairlane.schemes import registry
-from fairlane.studies import measures, programs, store, traces
-from fairlane.studies.study import Curve, OwnFiles, Study
+from fairlane.studies import kept, measures, programs, store, traces
+from fairlane.studies.study import Curve, Keep, OwnFiles, Study
 from fairlane.topologies.model import ETHERNET_BYTES
 from fairlane.user_files import OwnSource
 
@@ -40,7 +40,7 @@ _PROSE = ("title", "paper", "open", "checks", "inherits")
 class Job:
     """study, key: where the result goes. traces: name and text of the user's own that the document names. own: the user's own P4 program and control plane that
     the document names, by key. inputs: digest of all it depends on. program: digest of Fairlane's own part of it, which whoever runs the job must have too. cost: guess
-    of its processor time in seconds."""
+    of its processor time in seconds. keep: what is kept of it beside its result, in the folder `kept`, which whoever runs the job must see."""
 
     study: str
     key: str
@@ -57,6 +57,8 @@ class Job:
     inputs: str
     program: str
     cost: float
+    keep: Keep | None = None
+    kept: str = ""
 
 
 def jobs(study: Study) -> list[Job]:
@@ -84,6 +86,7 @@ def jobs(study: Study) -> list[Job]:
         curves = study.curves if point.seed == study.sweep.seeds[0] else ()
         kinds = sorted(set(experiment.settings.groups.values()))
         digests |= {kind: store.algorithm_digest(kind) for kind in kinds if kind not in digests}
+        keep = study.keep if study.keep and (not study.keep.seeds or point.seed in study.keep.seeds) else None
         inputs = store.digest_of(
             [
                 store.program_digest(),
@@ -96,6 +99,7 @@ def jobs(study: Study) -> list[Job]:
                 decisive(document),
                 study.measures,
                 [repr(c) for c in curves],
+                *([repr(keep)] if keep else []),
             ]
         )
         result.append(
@@ -115,6 +119,7 @@ def jobs(study: Study) -> list[Job]:
                 inputs,
                 store.program_digest(),
                 _cost(experiment),
+                keep,
             )
         )
     return result
@@ -187,6 +192,11 @@ def needed(experiment: Experiment, measured: Mapping[str, str], curves: Sequence
     return virtual_fabric.Needed(frozenset([experiment.bottleneck]), kinds)
 
 
+def _measures_packets(measured: Mapping[str, str]) -> bool:
+    names = {name.rpartition(".")[2] for text in measured.values() for name in expressions.names_in(text)}
+    return bool(names & measures.OF_PACKETS)
+
+
 def run(job: Job) -> Done:
     """Run a job. RunFailed, or what an algorithm raised, when it could not be carried out."""
     if job.program != store.program_digest():
@@ -202,15 +212,20 @@ def run(job: Job) -> Done:
     experiment = loader.from_document(document, job.study)
     with tempfile.TemporaryDirectory(prefix="fairlane-point-") as name:
         folder = Path(name)
-        wanted = needed(experiment, dict(job.measures), job.curves)
-        options = virtual_fabric.Options(_compiler(), needed=wanted)
+        wanted = None if job.keep and {"tables", "records"} & set(job.keep.files) else needed(experiment, dict(job.measures), job.curves)
+        options = virtual_fabric.Options(_compiler(), needed=wanted, delays=_measures_packets(dict(job.measures)))
+        keeping = kept.Keeping(job.keep, Path(job.kept)) if job.keep else None
+        if keeping:
+            options = keeping.begin(options)
         try:
             outcome = virtual_fabric.run(_with_programs(experiment, job.files), options, folder, Silent())
         except RunFailed as error:  # the place of a control plane here says nothing
             plane = experiment.settings.control.plane
             raise RunFailed(str(error).replace(plane, Path(plane).name), error.code) from error
         recorded = series.load(folder, experiment, outcome.timing, wanted.ports if wanted else None)
-        kept = {
+        if keeping:
+            keeping.end(recorded, folder)
+        found = {
             "study": job.study,
             "axes": dict(job.axes),
             "seed": job.seed,
@@ -218,7 +233,7 @@ def run(job: Job) -> Done:
             "records_sha256": measures.raw_digest(folder),
             **measures.result(recorded, dict(job.measures), dict(job.names), job.curves),
         }
-    return Done(kept, time.process_time() - began)
+    return Done(found, time.process_time() - began)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,14 +14,15 @@ from fairlane.errors import Refusal
 from fairlane.experiments import expressions, loader, sweep
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Control, Settings
+from fairlane.fabrics.packets import PacketRecord
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import Document, KeyPath
 from fairlane.schemes import registry
 from fairlane.studies import defaults, measures, programs, settling, units
-from fairlane.studies.study import NO_FILES, Comparison, Curve, Figure, OwnFiles, Study
+from fairlane.studies.study import NO_FILES, Comparison, Curve, Figure, Keep, OwnFiles, Study
 
 Axes = Mapping[str, Sequence[Value]]
-KEYS = ("measure", "curves", "figures", "compare")
+KEYS = ("measure", "curves", "figures", "compare", "keep")
 """What a study reads of a file, beside the keys of sweeps and of experiments."""
 
 
@@ -33,6 +34,7 @@ class Tables:
     figures: tuple[Figure, ...] = ()
     compare: tuple[Comparison, ...] = ()
     measure: dict[str, Any] = field(default_factory=dict)
+    keep: Keep | None = None
 
 
 def own_files(
@@ -96,7 +98,37 @@ def from_document(
     figures = tables.figures or defaults.figures(measured, expanded.axes)
     check(document, measured, tables.curves, figures, tables.compare, expanded, groups)
     compared, left_out = comparisons(document, tables.compare, expanded, whole or expanded.axes)
-    return Study(name, settings.title, expanded, measured, tables.curves, figures, compared, document, files=files, left_out=left_out)
+    _check_kept(document, tables.keep, expanded, name)
+    return Study(
+        name,
+        settings.title,
+        expanded,
+        measured,
+        tables.curves,
+        figures,
+        compared,
+        document,
+        files=files,
+        left_out=left_out,
+        keep=tables.keep,
+    )
+
+
+def _check_kept(document: Document, keep: Keep | None, expanded: sweep.Sweep, name: str) -> None:
+    """ConfigError for a link or a seed that no run has, and for Parquet without pyarrow."""
+    if keep is None:
+        return
+    for i, seed in enumerate(keep.seeds):
+        one_of(document, ("keep", "seeds", i), str(seed), {str(known) for known in expanded.seeds}, "seed of this study:")
+    if keep.packets is None:
+        return
+    topologies = {point.axes: point for point in expanded.points if point.seed == expanded.seeds[0]}
+    for point in topologies.values():
+        try:
+            PacketRecord(Path(keep.packets), keep.links).check(loader.from_document(point.document, name).topology)
+        except Refusal as error:
+            key = "links" if "--packets-of" in str(error) else "files"
+            raise document.error(("keep", key), str(error).partition(": ")[2]) from error
 
 
 def _with_options(document: Document, files: OwnFiles) -> tuple[Document, OwnFiles]:

@@ -37,6 +37,7 @@ _SOURCES = (
     "experiments/*.py",
     "fabrics/control_plane.py",
     "fabrics/flows.py",
+    "results/delays.py",
     "results/layers.py",
     "inputs/located_toml.py",
     "results/metrics*.py",

@@ -26,6 +26,9 @@
     title = "rates"
     curves = ["sender 0", "R_f"]            # over time, at the first seed of the points that `where` picks
 
+    [keep]                                  # of each run, beside its measures
+    files = ["packets.parquet"]
+
     [[compare]]                             # on the same seeds, at each point of the other axes
     measure = "goodput_bps"
     of = { kind = "rap" }
@@ -104,6 +107,31 @@ class Comparison:
             raise ValueError("to: the same points as 'of'; compare two different ones")
 
 
+PACKETS = ("packets.csv", "packets.parquet")
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What is kept of each run, in kept/RUN of the study's folder. files: "packets.csv" or "packets.parquet", the record of packets; "trace.csv", the log of their events;
+    "captures", a pcap file for each direction of a link; "tables", flows.csv, links.csv and fair_rates.csv; "records", all raw records. links: whose packets are
+    recorded, "s1->s2"; none: those of all that leave a switch. seeds: of the runs; none: all."""
+
+    files: tuple[Literal["packets.csv", "packets.parquet", "trace.csv", "captures", "tables", "records"], ...]
+    links: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.files:
+            raise ValueError("files: name what is to be kept")
+        if self.links and not set(self.files) & set(PACKETS):
+            raise ValueError("links: of packets.csv or packets.parquet, which files does not name")
+
+    @property
+    def packets(self) -> str | None:
+        """The file with the record of packets."""
+        return next((name for name in PACKETS if name in self.files), None)
+
+
 @dataclass(frozen=True)
 class OwnFiles:
     """Algorithms, P4 files and schemes of the user's own, (name, text) of each file: they go with every run to wherever it runs. A scheme's files are
@@ -140,3 +168,4 @@ class Study:
     duration_s: float | None = None
     files: OwnFiles = NO_FILES
     left_out: tuple[str, ...] = ()
+    keep: Keep | None = None

@@ -31,6 +31,7 @@ NETWORK: dict[str, Any] = {"bottleneck": "2mbit", "rtt": "64ms", "queue": "red",
 _LEFT_OUT = {
     "als-layered": "its receivers lie behind different links",
     "on-off": "a source, no scheme",
+    "renewal": "a source, no scheme",
     "mpeg4": "a source, no scheme",
 }
 _FULL_UTILISATION = 0.95

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairlane.experiments import kinds, loader
-from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, TcpSettings
+from fairlane.experiments.kinds import AlgorithmSettings, Mpeg4Settings, OnOffSettings, RenewalSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import flows
 from fairlane.fabrics.flows import Timing
@@ -105,6 +105,21 @@ def test_a_tcp_window_counts_full_segments() -> None:
     options = TcpSettings(max_window_packets=20, timer_granularity_s=0.1).network_options()
     assert options == {"timestamps": True, "max_window": 20 * 948, "timer_granularity_ns": 100_000_000, "rtt_estimator": "linux"}
     assert TcpSettings(max_window_packets=20, timestamps=False).network_options()["max_window"] == 20 * 960
+
+
+def test_single_datagrams_have_gaps_and_sizes(tmp_path: Path) -> None:
+    group = '[[flows]]\nname = "p"\nkind = "renewal"\nparameters = { rate_bps = 2e6, sizes = "exponential", mean_bytes = 300 }\n'
+    assert load(tmp_path, HEAD + group).flow("p").settings == RenewalSettings(1000, 2e6, sizes="exponential", mean_bytes=300.0)
+    for keys, message in (
+        ('gaps = "pareto"', "shape: pareto gaps need one, above 1"),
+        ("shape = 1.5", "of pareto gaps, above 1, and of no others"),
+        ('gaps = "pareto", shape = 1.0', "above 1"),
+        ('gaps = "normal"', "gaps"),
+        ("mean_bytes = 0", "mean_bytes"),
+        ("rate_bps = -1", "rate_bps"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load(tmp_path, f'{HEAD}[[flows]]\nname = "p"\nkind = "renewal"\nparameters = {{ {keys} }}\n')
 
 
 @pytest.mark.parametrize("name", kinds.TCP_PROFILES)

@@ -84,6 +84,14 @@ def test_any_text_has_names_or_is_refused(text: str) -> None:
         pass
 
 
+def test_exponentials_and_logarithms() -> None:
+    assert expressions.evaluate("= exp(1)", {}) == math.e and expressions.evaluate("= log(exp(2.5))", {}) == 2.5
+    assert expressions.evaluate("= exp(-1e300)", {}) == 0
+    for text in ("log(0)", "log(-1)", "exp(1e300)", "exp('x')", "log()"):
+        with pytest.raises(ValueError):
+            expressions.evaluate(f"= {text}", {})
+
+
 def test_the_largest_numbers_that_a_link_or_a_seed_can_have_are_not_in_the_way() -> None:
     assert expressions.evaluate("= 2**32 - 1", {}) == 2**32 - 1
     assert expressions.evaluate("= floor(1.7e308)", {}) == math.floor(1.7e308)

@@ -144,11 +144,13 @@ def test_an_application_limits_what_is_sent_and_lateness_is_counted(program: str
     assert max(sizes) == 1014 and len(sizes) > 5
 
 
-def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
+def test_applications_have_their_rates(program: str) -> None:
     Application = virtual_fabric.native.Application
     for application, least, most in (
         (Application.cbr(200_000), 199e3, 201e3),
         (Application.on_off(400_000, 0.3, (0.3, 1.5)), 100e3, 300e3),
+        (Application.renewal(200_000, "exponential", 300.0), 180e3, 220e3),
+        (Application.renewal(200_000, 2.5), 150e3, 250e3),
     ):
         network = two_hosts.wire(program, rate_bps=10_000_000)
         add(network, Fixed(1e6), base.Receiver(), application=application)
@@ -158,6 +160,8 @@ def test_constant_bit_rate_and_on_off_applications(program: str) -> None:
         assert least < rate_bps < most
     with pytest.raises(ValueError, match="buffer of 0 packets"):
         add(two_hosts.wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(1), buffer_packets=0)
+    with pytest.raises(ValueError, match="neither .exponential. nor .constant."):
+        Application.renewal(1000, "normal")
     with pytest.raises(ValueError, match="rate_bps"):
         add(two_hosts.wire(program), Fixed(1e6), base.Receiver(), application=Application.cbr(0))
 

@@ -35,11 +35,11 @@ def test_rates(text: str, rate_bps: float) -> None:
         (["--param", "min_rate_bps=0"], "AlsParameters.min_rate_bps = 0.0: must be positive and finite"),
         (["--start-at", "10", "--stop-at", "9"], "--stop-at 9.0 is not after --start-at 10.0"),
         (["--stop-at", "9", "--duration", "9"], "not allowed with argument"),
-        (["--source", "radio"], "'radio' is none of persistent, cbr, on-off, mpeg4"),
+        (["--source", "radio"], "'radio' is none of persistent, cbr, on-off, renewal, mpeg4"),
         (["--source", "cbr:rate=5"], "'rate=5': a source knows rate_bps=, on_s="),
         (["--source", "cbr:rate_bps=0"], "rate_bps: must be positive and finite, got 0"),
         (["--source", "on-off:shape=1"], "shape: Pareto periods with a finite mean need a shape above 1, got 1"),
-        (["--algorithm", "none"], "--algorithm none sends what a source produces: give --source cbr, on-off or mpeg4"),
+        (["--algorithm", "none"], "--algorithm none sends what a source produces: give --source cbr, on-off, renewal or mpeg4"),
     ],
 )
 def test_bad_arguments_of_the_agent(more: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,7 +50,14 @@ def test_bad_arguments_of_the_agent(more: list[str], message: str, capsys: pytes
 
 
 @pytest.mark.parametrize(
-    "source", [Source(), Source("cbr", rate_bps=1.5e6), Source("on-off", shape=1.5, off_s=0.25), Source("mpeg4", buffer_packets=30)]
+    "source",
+    [
+        Source(),
+        Source("cbr", rate_bps=1.5e6),
+        Source("on-off", shape=1.5, off_s=0.25),
+        Source("renewal", gaps="pareto", shape=1.5, sizes="exponential", mean_bytes=300.0),
+        Source("mpeg4", buffer_packets=30),
+    ],
 )
 def test_a_source_reads_back(source: Source) -> None:
     assert Source.parse(source.text()) == source

@@ -77,6 +77,7 @@ FLOWS = [
     Flow("rtcp", 5012, "als"),
     Flow("layers", 5014, "als-layered", params=(f"group_addresses={','.join(GROUPS)}",)),
     Flow("talk", 5016, None, Source("on-off", rate_bps=200e3)),
+    Flow("poisson", 5020, None, Source("renewal", rate_bps=100e3, sizes="exponential", mean_bytes=300.0)),
     Flow("steady", 5018, "ssvp", Source("cbr", rate_bps=100e3)),
 ]
 

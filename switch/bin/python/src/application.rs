@@ -1,6 +1,6 @@
 //! What produces the data of a flow.
 
-use fairlane_endpoint::sources::{Mpeg4Parameters, Period};
+use fairlane_endpoint::sources::{Gaps, Mpeg4Parameters, Period};
 use fairlane_endpoint::{Film, RawTraffic};
 use pyo3::prelude::*;
 
@@ -15,6 +15,7 @@ pub(crate) struct Application(Produces);
 enum Produces {
     ConstantBitRate(u64),
     OnOff(u64, Period, Period),
+    Renewal(u64, Gaps, Option<f64>),
     Mpeg4(Box<Mpeg4Parameters>, f64),
     ModelledFilm(Film),
     Film(Film),
@@ -33,6 +34,15 @@ impl Application {
     #[staticmethod]
     fn on_off(rate_bps: u64, on: Bound<'_, PyAny>, off: Bound<'_, PyAny>) -> PyResult<Application> {
         Ok(Application(Produces::OnOff(rate_bps, period(&on)?, period(&off)?)))
+    }
+
+    /// Single datagrams after independent gaps, at a mean rate with headers. gaps: "exponential" (Poisson arrivals), "constant", or the shape of
+    /// Pareto's distribution. mean_bytes: of exponential sizes, each kept between the least that a packet needs and the flow's; None: all have the flow's. Raises
+    /// ValueError.
+    #[staticmethod]
+    #[pyo3(signature = (rate_bps, gaps, mean_bytes=None))]
+    fn renewal(rate_bps: u64, gaps: Bound<'_, PyAny>, mean_bytes: Option<f64>) -> PyResult<Application> {
+        Ok(Application(Produces::Renewal(rate_bps, gaps_of(&gaps)?, mean_bytes)))
     }
 
     /// MPEG-4 video frames (`switch/net/sources/data/mpeg4.toml`, or `parameters` of that form). Raises ValueError.
@@ -74,6 +84,9 @@ impl Application {
         Of::Traffic(match &self.0 {
             Produces::ConstantBitRate(rate_bps) => RawTraffic::ConstantBitRate { rate_bps: *rate_bps },
             Produces::OnOff(rate_bps, on, off) => RawTraffic::OnOff { rate_bps: *rate_bps, on: *on, off: *off },
+            Produces::Renewal(rate_bps, gaps, mean_bytes) => {
+                RawTraffic::Renewal { rate_bps: *rate_bps, gaps: *gaps, mean_bytes: *mean_bytes }
+            }
             Produces::Mpeg4(parameters, rate_scale) => RawTraffic::Mpeg4 { parameters: parameters.clone(), rate_scale: *rate_scale },
             Produces::ModelledFilm(film) => return Of::ModelledFilm(*film),
             Produces::Film(film) => return Of::Film(*film),
@@ -84,6 +97,17 @@ impl Application {
 /// The parameters that come with the sources, or a text of their form.
 fn mpeg4_parameters(text: Option<&str>) -> PyResult<Mpeg4Parameters> {
     text.map_or_else(Mpeg4Parameters::standard, |text| Mpeg4Parameters::parse("parameters", text)).map_err(refused)
+}
+
+fn gaps_of(given: &Bound<'_, PyAny>) -> PyResult<Gaps> {
+    if let Ok(shape) = given.extract() {
+        return Ok(Gaps::Pareto { shape });
+    }
+    match given.extract()? {
+        "exponential" => Ok(Gaps::Exponential),
+        "constant" => Ok(Gaps::Constant),
+        other => Err(refused(format!("gaps: {other:?} is neither \"exponential\" nor \"constant\" nor a shape of Pareto's distribution"))),
+    }
 }
 
 /// Seconds of a mean, or (mean, shape) of Pareto's distribution.

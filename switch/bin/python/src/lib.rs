@@ -24,7 +24,7 @@ use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::RawSpec;
 use fairlane_memory as _;
-use fairlane_virtual::record::{LinkSample, PortSample, QueueSample};
+use fairlane_virtual::record::{LinkSample, Measured, PortSample, QueueSample};
 use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -286,6 +286,34 @@ impl Network {
         self.inner.trace(&path).map_err(ended)
     }
 
+    /// Records each packet's stay in a queue of a switch, a row of `PACKET_COLUMNS`. Times count from an instant. only: (switch, port) of the queues; None
+    /// for all. Raises OSError, and ValueError for a port without link.
+    #[pyo3(signature = (path, origin_ns, only=None))]
+    fn record_packets(&mut self, path: PathBuf, origin_ns: u64, only: Option<Vec<(String, u32)>>) -> PyResult<()> {
+        let only: Option<Vec<_>> = only.map(|ends| ends.iter().map(|(node, port)| LinkEnd::new(node, *port)).collect());
+        self.inner.record_packets(&path, origin_ns, only.as_deref()).map_err(ended)
+    }
+
+    /// Measures from now on how long packets wait in the switches' queues, their one-way delays, and round trips, as far as they leave the queue, arrive,
+    /// or are acknowledged from one instant to another. What was measured before is forgotten.
+    fn measure_delays(&mut self, from_ns: u64, to_ns: u64) {
+        self.inner.measure_delays(from_ns, to_ns);
+    }
+
+    /// What `measure_delays` asked for: `("wait", switch's number, port, queue, text)`, `("round_trip", flow's number, 0, 0, text)` and `("one_way",
+    /// flow's number, receiver's number, 0, text)`. text: members of a JSON object, see `records.rs`.
+    fn delays(&mut self) -> Vec<(&'static str, usize, u32, usize, String)> {
+        let found = self.inner.delays().into_iter().map(|(of, delays)| {
+            let text = records::delays(&delays);
+            match of {
+                Measured::Wait { switch, port, priority } => ("wait", switch, port, priority, text),
+                Measured::RoundTrip { flow } => ("round_trip", flow, 0, 0, text),
+                Measured::OneWay { flow, receiver } => ("one_way", flow, receiver as u32, 0, text),
+            }
+        });
+        found.collect()
+    }
+
     /// Runs all that happens up to and at an instant. Raises what a callback raised; ValueError for a network that cannot be run.
     fn run_until(&mut self, end_ns: u64) -> PyResult<()> {
         self.inner.run_until(end_ns).map_err(ended)
@@ -463,6 +491,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     wire::add(module)?;
     control::add(module)?;
     module.add("DROP_CAUSES", records::drop_causes())?;
+    module.add("PACKET_COLUMNS", fairlane_virtual::PACKET_COLUMNS)?;
     module.add("LINK_COLUMNS", rows::LINK_HEADER.trim_end())?;
     module.add("QUEUE_COLUMNS", rows::QUEUE_HEADER.trim_end())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

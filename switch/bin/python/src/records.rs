@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use fairlane_device::DropCause;
+use fairlane_device::{Delays, DropCause};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_virtual::record::PortSample;
 use fairlane_virtual::Nanos;
@@ -45,6 +45,14 @@ impl Log {
 }
 
 type Record<'py> = (Nanos, Bound<'py, PyAny>, Bound<'py, PyDict>);
+
+/// `"packets":2,"sum_ns":9,"min_ns":4,"max_ns":5,"bins":[[4,1],[5,1]]`: of each bin its begin and its packets.
+pub(crate) fn delays(delays: &Delays) -> String {
+    let (least, largest) = delays.range();
+    let bins: Vec<String> = delays.bins().map(|(begin, count)| format!("[{begin},{count}]")).collect();
+    let (packets, sum) = (delays.packets(), delays.sum());
+    format!("\"packets\":{packets},\"sum_ns\":{sum},\"min_ns\":{least},\"max_ns\":{largest},\"bins\":[{}]", bins.join(","))
+}
 
 /// The names of drop causes, in the order of the columns.
 pub(crate) fn drop_causes() -> Vec<&'static str> {

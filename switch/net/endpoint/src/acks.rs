@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 
 use crate::algorithm::{Ack, Interests, Loss, LossCause, LossTimeout, PathState};
 use crate::report::{SEQUENCE_MASK, VERSION};
-use crate::{instant, seconds, Nanos};
+use crate::{instant, seconds, Delays, Nanos};
+use fairlane_units::rounded;
 
 /// Bytes of an acknowledgement's payload: version and type of 4 bits each, 6 bits of flags, 2 of ECN, 48 of the number, 32 of history.
 const ACK_BYTES: usize = 12;
@@ -131,6 +132,8 @@ pub(crate) struct AckBook {
     /// When the last report came, and how long after the one before.
     reported: Option<(Nanos, Nanos)>,
     rtt: PathState,
+    /// Samples in a window.
+    pub(crate) round_trips: Delays,
 }
 
 impl AckBook {
@@ -147,6 +150,7 @@ impl AckBook {
             report_interval: 0,
             reported: None,
             rtt: PathState::default(),
+            round_trips: Delays::default(),
         }
     }
 
@@ -207,7 +211,7 @@ impl AckBook {
                 self.arrived(number);
             }
         }
-        let loss = self.heard(ack.sequence, sample);
+        let loss = self.heard(now, ack.sequence, sample);
         if newly == 0 && sample.is_none() {
             return Some((loss, None));
         }
@@ -226,10 +230,11 @@ impl AckBook {
     }
 
     /// What follows from the acknowledgement of a packet, with a sample of the round trip: losses.
-    fn heard(&mut self, number: u64, sample: Option<f64>) -> Option<Loss> {
+    fn heard(&mut self, now: Nanos, number: u64, sample: Option<f64>) -> Option<Loss> {
         self.highest_acked = self.highest_acked.max(Some(number));
         if let Some(rtt_s) = sample {
             self.sample(rtt_s);
+            self.round_trips.add(now, rounded(rtt_s));
         }
         let limit = if self.delivered.len() < self.loss_distance { 0 } else { self.delivered[0] };
         let loss = self.lose(LossCause::Gap, |number, _| number < limit);
@@ -275,7 +280,7 @@ impl AckBook {
         self.arrived(number);
         let since_s = seconds(now - sent);
         let sample = arrival.map(|(_, held_s)| (since_s - held_s).max(0.0));
-        let loss = self.heard(number, sample);
+        let loss = self.heard(now, number, sample);
         let ack = Ack {
             sequence: number,
             rtt_s: sample.unwrap_or(self.rtt.latest_rtt_s),

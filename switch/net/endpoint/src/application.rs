@@ -103,7 +103,7 @@ impl Backlog {
         }
         let (feed, film) = match application.produces {
             Produces::Traffic(traffic) => {
-                let (mut source, with_headers) = traffic.source(packet_bytes, stream).map_err(|error| error.to_string())?;
+                let (mut source, with_headers) = traffic.source(packet_bytes, MIN_BYTES, stream).map_err(|error| error.to_string())?;
                 let pending = source.next();
                 (Feed::Source { source, with_headers, pending }, None)
             }

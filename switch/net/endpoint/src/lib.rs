@@ -55,7 +55,7 @@ pub mod wire;
 pub use acks::AckPacket;
 pub use application::{Application, Backlog, Produces};
 pub use fairlane_sources as sources;
-pub use fairlane_units::{instant, seconds, Nanos};
+pub use fairlane_units::{instant, seconds, Delays, Nanos};
 pub use film::Film;
 pub use marks::Marks;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
@@ -219,6 +219,10 @@ pub trait End: Send {
 
     /// Its life; the instant of its stop may be changed until it has come.
     fn life(&mut self) -> &mut Life;
+
+    /// What it has measured of each packet, once asked for a window by [`Delays::within`]: a sender round trips, as its feedback tells them; a receiver
+    /// one-way delays.
+    fn delays(&mut self) -> &mut Delays;
 
     fn log(&self) -> &FlowLog;
 

@@ -1,12 +1,15 @@
 //! Datagrams without feedback: constant bit rate, or any other source of instants and sizes.
 
-use fairlane_sources::{ConstantBitRate, Emission, Mpeg4, Mpeg4Parameters, OnOff, OnOffParameters, ParameterError, Period, Stream};
+use fairlane_sources::{
+    ConstantBitRate, Emission, Gaps, Mpeg4, Mpeg4Parameters, OnOff, OnOffParameters, ParameterError, Period, Renewal, RenewalParameters,
+    Sizes, Stream,
+};
 
 use crate::algorithm::Fault;
 use crate::marks::Marks;
 use crate::record::{FlowLog, FlowRecord};
 use crate::seen::Seen;
-use crate::{check_bytes, End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
+use crate::{check_bytes, Delays, End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
 
 /// What a source emits, counted from the flow's start, in the order of time.
 pub type RawSource = Box<dyn Iterator<Item = Emission> + Send>;
@@ -26,6 +29,8 @@ pub enum RawTraffic {
     ConstantBitRate { rate_bps: u64 },
     /// Datagrams of the flow's size at a constant rate while on.
     OnOff { rate_bps: u64, on: Period, off: Period },
+    /// Single datagrams after independent gaps, at this rate on average: of the flow's size, or with a mean of exponential sizes up to the flow's.
+    Renewal { rate_bps: u64, gaps: Gaps, mean_bytes: Option<f64> },
     /// Video frames, each in as many datagrams as it needs; their headers come on top.
     Mpeg4 { parameters: Box<Mpeg4Parameters>, rate_scale: f64 },
     /// Any other source; `with_headers`: an emission's bytes count the headers of the one datagram it becomes.
@@ -40,16 +45,24 @@ pub struct RawSpec {
 }
 
 impl RawTraffic {
-    /// The source, and whether its bytes count headers. `stream`: the flow's own.
+    /// The source, and whether its bytes count headers. `least_bytes`: of a datagram. `stream`: the flow's own.
     ///
     /// # Errors
     /// What the source refuses.
-    pub(crate) fn source(self, packet_bytes: u32, stream: Stream) -> Result<(RawSource, bool), ParameterError> {
+    pub(crate) fn source(self, packet_bytes: u32, least_bytes: u32, stream: Stream) -> Result<(RawSource, bool), ParameterError> {
         Ok(match self {
             RawTraffic::ConstantBitRate { rate_bps } => (Box::new(ConstantBitRate::new(rate_bps, packet_bytes, 0)?), true),
             RawTraffic::OnOff { rate_bps, on, off } => {
                 let parameters = OnOffParameters { rate_bps, packet_bytes, on, off };
                 (Box::new(OnOff::new(parameters, 0, stream)?), true)
+            }
+            RawTraffic::Renewal { rate_bps, gaps, mean_bytes } => {
+                let sizes = mean_bytes.map_or(Sizes::Constant { bytes: packet_bytes }, |mean| Sizes::Exponential {
+                    mean,
+                    least: least_bytes,
+                    most: packet_bytes,
+                });
+                (Box::new(Renewal::new(RenewalParameters { rate_bps, gaps, sizes }, 0, stream)?), true)
             }
             RawTraffic::Mpeg4 { parameters, rate_scale } => (Box::new(Mpeg4::new(&parameters, rate_scale, 0, stream)?.emissions()), false),
             RawTraffic::Other { source, with_headers } => (source, with_headers),
@@ -67,6 +80,8 @@ pub struct RawSender {
     packets: u64,
     bytes: u64,
     over: bool,
+    /// Nobody acknowledges: none.
+    round_trips: Delays,
     log: FlowLog,
 }
 
@@ -78,9 +93,20 @@ impl RawSender {
     pub fn new(life: Life, spec: RawSpec, stream: Stream) -> Result<Self, String> {
         let packet_bytes = spec.packet_bytes;
         check_bytes(packet_bytes, MIN_BYTES as u32)?;
-        let (mut source, with_headers) = spec.traffic.source(packet_bytes, stream).map_err(|error| error.to_string())?;
+        let (mut source, with_headers) = spec.traffic.source(packet_bytes, MIN_BYTES as u32, stream).map_err(|error| error.to_string())?;
         let pending = source.next();
-        Ok(RawSender { life, source, packet_bytes, with_headers, pending, packets: 0, bytes: 0, over: false, log: FlowLog::new() })
+        Ok(RawSender {
+            life,
+            source,
+            packet_bytes,
+            with_headers,
+            pending,
+            packets: 0,
+            bytes: 0,
+            over: false,
+            round_trips: Delays::default(),
+            log: FlowLog::new(),
+        })
     }
 
     fn send(&mut self, bytes: u64, io: &mut Io) {
@@ -146,6 +172,10 @@ impl End for RawSender {
         &mut self.life
     }
 
+    fn delays(&mut self) -> &mut Delays {
+        &mut self.round_trips
+    }
+
     fn log(&self) -> &FlowLog {
         &self.log
     }
@@ -167,6 +197,7 @@ pub struct RawReceiver {
     delay_max: u64,
     over: bool,
     marks: Marks,
+    delays: Delays,
     log: FlowLog,
 }
 
@@ -182,6 +213,7 @@ impl RawReceiver {
             delay_max: 0,
             over: false,
             marks: Marks::default(),
+            delays: Delays::default(),
             log: FlowLog::new(),
         }
     }
@@ -224,6 +256,7 @@ impl End for RawReceiver {
         let delay = io.now.saturating_sub((stamp >> 64) as u64);
         self.delay_sum += delay;
         self.delay_max = self.delay_max.max(delay);
+        self.delays.add(io.now, delay);
         if self.marks.arrived(io.now) {
             self.note_data(io.now, None);
         }
@@ -252,6 +285,10 @@ impl End for RawReceiver {
 
     fn life(&mut self) -> &mut Life {
         &mut self.life
+    }
+
+    fn delays(&mut self) -> &mut Delays {
+        &mut self.delays
     }
 
     fn log(&self) -> &FlowLog {

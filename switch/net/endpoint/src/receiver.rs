@@ -22,7 +22,7 @@ use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::{RtpHeader, MARKER, PAYLOAD_TYPE};
 use crate::wire::stamp::{Stamp, MEDIA_BYTES};
 use crate::{
-    instant, is_forwarded_group, seconds, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES, ROUTER_ALERT_BYTES,
+    instant, is_forwarded_group, seconds, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES, ROUTER_ALERT_BYTES,
 };
 use fairlane_sources::Rng;
 
@@ -126,6 +126,7 @@ pub struct RtpReceiver {
     rtcp_received: u64,
     malformed: u64,
     marks: Marks,
+    delays: Delays,
     log: FlowLog,
 }
 
@@ -169,6 +170,7 @@ impl RtpReceiver {
             rtcp_received: 0,
             malformed: 0,
             marks: Marks::default(),
+            delays: Delays::default(),
             log: FlowLog::new(),
         }
     }
@@ -275,6 +277,10 @@ impl End for RtpReceiver {
         &mut self.life
     }
 
+    fn delays(&mut self) -> &mut Delays {
+        &mut self.delays
+    }
+
     fn log(&self) -> &FlowLog {
         &self.log
     }
@@ -355,6 +361,9 @@ impl RtpReceiver {
         };
         self.last_arrival = now;
         self.stamped = stamp.sent;
+        if said.is_some() {
+            self.delays.add(now, now.saturating_sub(stamp.sent));
+        }
         if self.marks.arrived(now) {
             self.note_data(now, None);
         }

@@ -19,7 +19,7 @@ use crate::stream::DataStream;
 use crate::timers::Timers;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
-use crate::{instant, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
+use crate::{instant, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
 use fairlane_sources::Rng;
 
 /// After so long a flow without pacing tries again to send what the host refused: no acknowledgement need come that would wake it.
@@ -76,6 +76,8 @@ pub struct RtpSender {
     next_tell: Option<Nanos>,
     /// When to fill it again, after the host refused a packet.
     retry: Option<Nanos>,
+    /// Of reports, where packets are not acknowledged.
+    round_trips: Delays,
     log: FlowLog,
 }
 
@@ -134,6 +136,7 @@ impl RtpSender {
             encoder_bps: None,
             next_tell: None,
             retry: None,
+            round_trips: Delays::default(),
             log: FlowLog::new(),
         }
     }
@@ -299,6 +302,10 @@ impl End for RtpSender {
 
     fn life(&mut self) -> &mut Life {
         &mut self.life
+    }
+
+    fn delays(&mut self) -> &mut Delays {
+        self.acks.as_mut().map_or(&mut self.round_trips, |acks| &mut acks.round_trips)
     }
 
     fn log(&self) -> &FlowLog {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cbr.rs` | constant bit rate |
 //! | `on_off.rs` | bursts at a constant rate, exponential or Pareto |
+//! | `renewal.rs` | single packets after independent gaps, of independent sizes: Poisson arrivals |
 //! | `persistent.rs` | always more to send |
 //! | `mpeg4.rs` | MPEG-4: I, P and B frames from three TES models (`tes.rs`), parameters in `data/mpeg4.toml` |
 //! | `rng.rs`, `draws.rs` | one random stream per component, from the run's seed and the component's name; draws from it |
@@ -32,6 +33,7 @@ mod error;
 mod mpeg4;
 mod on_off;
 mod persistent;
+mod renewal;
 pub mod rng;
 pub mod tes;
 
@@ -42,6 +44,7 @@ pub use fairlane_units::Nanos;
 pub use mpeg4::{Frame, FrameKind, FrameModel, Mpeg4, Mpeg4Parameters};
 pub use on_off::{OnOff, OnOffParameters, Period};
 pub use persistent::Persistent;
+pub use renewal::{Gaps, Renewal, RenewalParameters, Sizes};
 pub use rng::Stream;
 
 /// Data handed to the transport.

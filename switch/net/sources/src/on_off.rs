@@ -23,7 +23,7 @@ pub enum Period {
 }
 
 impl Period {
-    fn validate(&self, key: &str) -> Result<(), ParameterError> {
+    pub(crate) fn validate(&self, key: &str) -> Result<(), ParameterError> {
         match *self {
             Period::Constant { s } => positive(&format!("{key}.s"), s),
             Period::Exponential { mean_s } => positive(&format!("{key}.mean_s"), mean_s),
@@ -38,7 +38,7 @@ impl Period {
         }
     }
 
-    fn draw(&self, stream: &mut Stream) -> Nanos {
+    pub(crate) fn draw(&self, stream: &mut Stream) -> Nanos {
         rounded(match *self {
             Period::Constant { s } => s,
             Period::Exponential { mean_s } => stream.exponential(mean_s),

@@ -7,6 +7,8 @@ use crate::{Nanos, RttEstimator};
 pub(crate) struct Rtt {
     estimator: RttEstimator,
     srtt: Option<Nanos>,
+    /// The last sample, as long as nobody took it.
+    latest: Option<Nanos>,
     rttvar: Nanos,
     /// SRTT in eighths of a tick and RTTVAR in quarters, where ticks are counted.
     eighths: Option<u64>,
@@ -25,6 +27,7 @@ impl Rtt {
         Rtt {
             estimator,
             srtt: None,
+            latest: None,
             rttvar: 0,
             eighths: None,
             quarters: 0,
@@ -42,6 +45,7 @@ impl Rtt {
     /// A clock of tick G sees only how many ticks passed, at least one. `expected_samples`: how many samples a round trip gives, at least
     /// 1; alpha and beta are divided by it, so that the history is as long as with one sample [RFC 7323 sec 4.2]. In whole ticks they are not.
     pub fn sample(&mut self, sent: Nanos, now: Nanos, expected_samples: u64) {
+        self.latest = Some(now.saturating_sub(sent));
         let g = self.granularity;
         let rtt = ((now / g).saturating_sub(sent / g)).max(1) * g;
         self.backoff = 0;
@@ -104,6 +108,11 @@ impl Rtt {
             self.base = self.base.max(3_000_000_000);
             self.backoff = 0;
         }
+    }
+
+    /// Takes the last sample, whatever the clock's ticks; `None` when it was taken before.
+    pub fn take_sample(&mut self) -> Option<Nanos> {
+        self.latest.take()
     }
 
     pub fn srtt(&self) -> Option<Nanos> {

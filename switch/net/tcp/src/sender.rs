@@ -735,6 +735,11 @@ impl Sender {
         self.core.una.clamp(1, self.written) - 1
     }
 
+    /// The round trip last measured, unless it was taken before. With time stamps in whole microseconds.
+    pub fn take_round_trip(&mut self) -> Option<Nanos> {
+        self.rtt.take_sample()
+    }
+
     /// Smoothed round-trip time, after the first measurement.
     pub fn srtt(&self) -> Option<Nanos> {
         self.rtt.srtt()

@@ -5,16 +5,19 @@ use std::path::Path;
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
 use fairlane_endpoint::sources::{seed_of, Rng};
-use fairlane_endpoint::{check_session, Backlog, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
 use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;
 use crate::description::{BuildError, LinkEnd};
 use crate::flow::{End, FlowKind, FlowSpec, RtpSpec};
+use crate::identity::Form;
 use crate::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::membership::Membership;
 use crate::network::{Actor, Attachment, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
+use crate::observer::Observer;
+use crate::packets::PacketWriter;
 use crate::tcp::{TcpReceiver, TcpSender};
 use crate::trace::TraceWriter;
 use crate::Nanos;
@@ -169,6 +172,7 @@ impl Network {
             self.channel_ends.push(attachment);
             self.channel_slots.push(slot);
             self.channel_names.push((from.node.clone(), to.node.clone()));
+            self.link_names.push(format!("{}->{}", from.node, to.node));
         }
         Ok(())
     }
@@ -222,15 +226,16 @@ impl Network {
         }
         let seed = self.options.seed;
         let lazy = matches!(spec.kind, FlowKind::Tcp(_));
-        let (first, second) = match spec.kind {
+        let (form, first, second) = match spec.kind {
             FlowKind::Tcp(tcp) => {
                 let mut rng = Rng::stream(seed, &format!("flow {}", spec.name));
                 let (iss, receiver_iss) = (rng.bits() as u32, rng.bits() as u32);
                 let refused = |error: fairlane_tcp::ConfigError| fail(error.to_string());
                 let processing = Rng::stream(seed, &format!("flow {} processing", spec.name));
                 let sender = TcpSender::new(life(to, spec.start, spec.stop), &tcp, iss, processing).map_err(refused)?;
-                let receiver = TcpReceiver::new(life(from, linger.0, linger.1), &tcp, receiver_iss, iss).map_err(refused)?;
-                (End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
+                let receiver =
+                    TcpReceiver::new(life(from, linger.0, linger.1), &tcp, receiver_iss, iss, sender.flight()).map_err(refused)?;
+                (Form::Tcp(iss), End::TcpSender(Box::new(sender)), End::TcpReceiver(Box::new(receiver)))
             }
             FlowKind::Rtp(rtp) => {
                 let media = rtp.application.is_some();
@@ -270,13 +275,13 @@ impl Network {
                 };
                 let sender = RtpSender::new(life(to, spec.start, spec.stop), settings, sending, backlog.transpose()?, seed);
                 let receiver = RtpReceiver::new(life(from, linger.0, linger.1), heard, receiving, seed);
-                (End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
+                (Form::Rtp, End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
                 let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
                 let sender = RawSender::new(life(to, spec.start, spec.stop), raw, stream).map_err(fail)?;
                 let receiver = RawReceiver::new(life(from, linger.0, linger.1));
-                (End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
+                (Form::Raw, End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
         };
         let (first, second) = (self.add_end(first, sender, spec.port, lazy), self.add_end(second, receiver, spec.port, lazy));
@@ -286,7 +291,7 @@ impl Network {
         }
         // What has arrived when the flow starts, and when it stops.
         self.end_marks.extend([(spec.start, second), (spec.stop, second)]);
-        self.push_flow(FlowEnds { name: spec.name, sender: first, receivers: vec![second] });
+        self.push_flow(FlowEnds { name: spec.name, sender: first, receivers: vec![second], form });
         Ok(())
     }
 
@@ -329,8 +334,11 @@ impl Network {
         }
     }
 
-    pub(crate) fn add_end(&mut self, end: End, host: usize, port: u16, lazy: bool) -> usize {
+    pub(crate) fn add_end(&mut self, mut end: End, host: usize, port: u16, lazy: bool) -> usize {
         let slot = self.slot(Actor::End(self.ends.len()));
+        if let Some((from, to)) = self.measured {
+            *end.delays() = Delays::within(from, to);
+        }
         if self.started {
             // A receiver waits from before its flow's start, which may be now.
             self.queue.set(slot, end.next().map(|time| time.max(self.now)));
@@ -420,12 +428,35 @@ impl Network {
     /// # Errors
     /// Those of the file system.
     pub fn trace(&mut self, path: &Path) -> Result<(), RunError> {
-        let writer = TraceWriter::create(path);
-        self.trace = Some(writer.map_err(|error| RunError::File { path: path.display().to_string(), error })?);
+        let writer = TraceWriter::create(path).map_err(|error| RunError::File { path: path.display().to_string(), error })?;
+        self.observe().trace = Some(writer);
+        Ok(())
+    }
+
+    /// Records each packet's stay in a queue of the switches there are, from now on: a row of [`PACKET_COLUMNS`](crate::PACKET_COLUMNS). Times count from
+    /// `origin`. `only`: queues of these ports alone.
+    ///
+    /// # Errors
+    /// Those of the file system; a port that has no link.
+    pub fn record_packets(&mut self, path: &Path, origin: Nanos, only: Option<&[LinkEnd]>) -> Result<(), RunError> {
+        let place = |end: &LinkEnd| {
+            let switch = self.switches.iter().position(|node| node.name == end.node).filter(|_| self.channel_of(end).is_some());
+            let missing =
+                || BuildError::new("record of packets", format!("port {} of {:?} is no port of a switch with a link", end.port, end.node));
+            switch.map(|switch| (switch, end.port)).ok_or_else(missing)
+        };
+        let only = only.map(|ends| ends.iter().map(place).collect::<Result<_, _>>()).transpose()?;
+        let writer =
+            PacketWriter::create(path, origin, only).map_err(|error| RunError::File { path: path.display().to_string(), error })?;
+        self.observe().packets = Some(writer);
+        Ok(())
+    }
+
+    fn observe(&mut self) -> &mut Observer {
         for node in &mut self.switches {
             node.device.set_trace(true);
         }
-        Ok(())
+        self.observer.get_or_insert_default()
     }
 
     /// What can only be said when all is there: every host that takes part has a link, and every receiver can be reached.

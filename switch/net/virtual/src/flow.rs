@@ -3,7 +3,7 @@
 use fairlane_endpoint::algorithm::{Fault, ReceiverAlgorithm, SenderAlgorithm};
 use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::record::FlowLog;
-use fairlane_endpoint::{Application, Incoming, Life, RawSpec};
+use fairlane_endpoint::{Application, Delays, Incoming, Life, RawSpec};
 
 use crate::io::Io;
 use crate::ip::{Datagram, ECN_MASK};
@@ -126,6 +126,11 @@ impl End {
     /// Writes a record from which its sums at this instant follow exactly.
     pub(crate) fn mark(&mut self, now: Nanos) {
         each!(self, end => end.mark(now));
+    }
+
+    /// As of `fairlane_endpoint::End`.
+    pub(crate) fn delays(&mut self) -> &mut Delays {
+        each!(self, end => end.delays())
     }
 
     pub(crate) fn log(&self) -> &FlowLog {

@@ -7,8 +7,9 @@ use fairlane_tcp::Transmit;
 
 use crate::events::{ActorSlot, EventQueue};
 use crate::ip::{self, HostAddress, PROTOCOL_UDP, UDP_BYTES};
+use crate::observer::Observer;
 use crate::record::WorkCounts;
-use crate::trace::TraceWriter;
+use crate::trace::Place;
 use crate::Nanos;
 
 /// Buffers for frames: what has arrived is used again.
@@ -46,7 +47,7 @@ pub(crate) struct Io<'a> {
     pub(crate) pool: &'a mut FramePool,
     pub(crate) segments: &'a mut Vec<Transmit>,
     pub(crate) work: &'a mut WorkCounts,
-    pub(crate) trace: Option<&'a mut TraceWriter>,
+    pub(crate) observer: Option<&'a mut Observer>,
     /// Groups that the end joins (true) or leaves.
     pub(crate) memberships: &'a mut Vec<(u32, bool)>,
     /// The host's name, for the log.
@@ -58,11 +59,12 @@ impl Io<'_> {
     pub(crate) fn send(&mut self, frame: Vec<u8>) {
         let bytes = frame.len() as u64;
         let before = self.channel.stats.dropped_tail;
+        let who = self.observer.as_ref().map(|observer| observer.logged(&frame));
         self.put(frame);
-        if let Some(trace) = &mut self.trace {
+        if let (Some(observer), Some(who)) = (&mut self.observer, who) {
             let full = self.channel.stats.dropped_tail > before;
-            let (event, cause) = if full { ("drop", "tail") } else { ("send", "") };
-            trace.write(self.now, event, self.host, 0, bytes, cause);
+            let what = if full { ("drop", "tail") } else { ("send", "") };
+            observer.log(self.now, what, Place::at(self.host, 0), bytes, who);
         }
     }
 

@@ -6,6 +6,7 @@ use fairlane_endpoint::{check_session, is_forwarded_group, Life, ReceiverSpec, R
 use crate::build::{nearest, LINGER};
 use crate::description::BuildError;
 use crate::flow::End;
+use crate::identity::Form;
 use crate::ip::PROTOCOL_UDP;
 use crate::network::{FlowEnds, Network};
 use crate::Nanos;
@@ -127,7 +128,7 @@ impl Network {
             report_interval: None,
         };
         let first = self.add_end(End::Udp(Box::new(RtpSender::new(life, settings, spec.algorithm, None, seed))), sender, spec.port, false);
-        let mut flow = FlowEnds { name: spec.name.clone(), sender: first, receivers: Vec::new() };
+        let mut flow = FlowEnds { name: spec.name.clone(), sender: first, receivers: Vec::new(), form: Form::Rtp };
         for ((host, receiver), (start, stop)) in receivers.into_iter().zip(spec.receivers).zip(lives) {
             let own = self.hosts[host].address;
             let settings = ReceiverSpec {

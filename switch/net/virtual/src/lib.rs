@@ -19,9 +19,11 @@
 //! | `network.rs`, `control.rs` | event loop, control plane |
 //! | `after.rs` | flows that start when others are over |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
+//! | `flight.rs` | TCP's one-way delays |
 //! | `layered.rs` | flows in layers to groups |
 //! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
-//! | `record.rs`, `capture.rs`, `trace.rs` | records, pcap files, the per-packet log |
+//! | `record.rs`, `capture.rs` | records, pcap files |
+//! | `observer.rs`, `trace.rs`, `packets.rs`, `identity.rs` | single packets: the log of events, the record of stays in queues, which flow's packet a frame is |
 
 #![forbid(unsafe_code)]
 
@@ -31,13 +33,17 @@ mod capture;
 mod control;
 mod description;
 mod events;
+mod flight;
 mod flow;
+mod identity;
 mod igmp;
 mod io;
 mod ip;
 mod layered;
 mod membership;
 mod network;
+mod observer;
+mod packets;
 pub mod record;
 mod tcp;
 mod trace;
@@ -50,5 +56,6 @@ pub use flow::{FlowKind, FlowSpec, RtpSpec};
 pub use ip::HostAddress;
 pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::{Change, FlowEnds, Network, Options, RunError};
+pub use packets::PACKET_COLUMNS;
 pub use tcp::TcpSpec;
 pub use trace::TraceWriter;

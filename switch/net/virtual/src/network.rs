@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use fairlane_channel::{Channel, ChannelStats, ImpairmentsChange, Jitter, LossModel, Trace};
-use fairlane_device::{Device, Output, QueueStep};
+use fairlane_device::{Device, Output};
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_endpoint::is_multicast;
 use fairlane_endpoint::record::FlowLog;
+use fairlane_endpoint::{is_multicast, Delays};
 use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
@@ -20,12 +20,14 @@ use crate::control::{ControlChannel, ControlPlane, Event};
 use crate::description::{BuildError, LinkEnd};
 use crate::events::{ActorSlot, EventQueue};
 use crate::flow::End;
+use crate::identity::{Form, Route};
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::{Datagram, HostAddress};
 use crate::membership::Membership;
-use crate::record::{LinkSample, PortSample, QueueSample, WorkCounts};
-use crate::trace::TraceWriter;
+use crate::observer::Observer;
+use crate::record::{LinkSample, Measured, PortSample, QueueSample, WorkCounts};
+use crate::trace::Place;
 use crate::{Nanos, PortId};
 
 /// How a run is set up.
@@ -104,6 +106,7 @@ pub struct FlowEnds {
     pub(crate) sender: usize,
     /// One, or as many as a layered flow has.
     pub(crate) receivers: Vec<usize>,
+    pub(crate) form: Form,
 }
 
 pub(crate) struct Host {
@@ -180,6 +183,8 @@ pub struct Network {
     pub(crate) channel_ends: Vec<Attachment>,
     /// From and to, for captures and messages.
     pub(crate) channel_names: Vec<(String, String)>,
+    /// The same as results call them: "s1->s2".
+    pub(crate) link_names: Vec<String>,
     pub(crate) ends: Vec<EndNode>,
     pub(crate) flows: Vec<FlowEnds>,
     /// By name.
@@ -196,9 +201,12 @@ pub struct Network {
     /// The same of one end.
     pub(crate) end_marks: BTreeSet<(Nanos, usize)>,
     pub(crate) captures: Vec<Capture>,
-    pub(crate) trace: Option<TraceWriter>,
+    /// Of single packets.
+    pub(crate) observer: Option<Box<Observer>>,
     pub(crate) samples: Vec<PortSample>,
     pub(crate) queue_samples: Vec<QueueSample>,
+    /// The window in which delays of packets are measured.
+    pub(crate) measured: Option<(Nanos, Nanos)>,
     pub(crate) link_samples: Vec<LinkSample>,
     /// Links that lose or impair frames at some time: what they count is recorded.
     pub(crate) impaired: BTreeSet<usize>,
@@ -246,6 +254,7 @@ impl Network {
             channel_slots: Vec::new(),
             channel_ends: Vec::new(),
             channel_names: Vec::new(),
+            link_names: Vec::new(),
             ends: Vec::new(),
             flows: Vec::new(),
             flow_of: FxHashMap::default(),
@@ -258,9 +267,10 @@ impl Network {
             marks: VecDeque::new(),
             end_marks: BTreeSet::new(),
             captures: Vec::new(),
-            trace: None,
+            observer: None,
             samples: Vec::new(),
             queue_samples: Vec::new(),
+            measured: None,
             link_samples: Vec::new(),
             impaired: BTreeSet::new(),
             verifies: false,
@@ -339,6 +349,7 @@ impl Network {
             self.check()?;
             self.begin()?;
         }
+        self.introduce();
         self.until = end;
         while let Some((time, slot)) = self.queue.peek() {
             self.record_marks(time.min(end));
@@ -428,15 +439,10 @@ impl Network {
         } else {
             self.queue.set(node.slot, next);
         }
-        if let Some(trace) = &mut self.trace {
-            node.device.drain_trace(|event| {
-                let (what, cause) = match event.step {
-                    QueueStep::Enqueued => ("enqueue", ""),
-                    QueueStep::Dequeued => ("dequeue", ""),
-                    QueueStep::Dropped(cause) => ("drop", cause.as_str()),
-                };
-                trace.write(event.time, what, &node.name, event.port, u64::from(event.bytes), cause);
-            });
+        if let Some(observer) = &mut self.observer {
+            let (names, channels) = (&self.link_names, &node.channels);
+            let link = |port: PortId| names.get(channels.get(port as usize).copied().flatten()?).map(String::as_str);
+            node.device.drain_trace(|event| observer.step((switch, &node.name), &event, link));
         }
         let events = node.device.take_events();
         if !events.is_empty() {
@@ -486,20 +492,22 @@ impl Network {
 
     /// A frame was lost on the way, from the end whose node the log names.
     fn lost(&mut self, index: usize, frame: Vec<u8>) {
-        if let Some(trace) = &mut self.trace {
-            trace.write(self.now, "drop", &self.channel_names[index].0, 0, frame.len() as u64, "link");
+        if let Some(observer) = &mut self.observer {
+            let who = observer.logged(&frame);
+            observer.log(self.now, ("drop", "link"), Place::at(&self.channel_names[index].0, 0), frame.len() as u64, who);
         }
         self.pool.give(frame);
     }
 
     fn deliver(&mut self, index: usize, frame: Vec<u8>) -> Result<(), RunError> {
         self.work.link_traversals += 1;
-        if let Some(trace) = &mut self.trace {
+        if let Some(observer) = &mut self.observer {
             let port = match self.channel_ends[index] {
                 Attachment::Switch(_, port) => port,
                 Attachment::Host(_) => 0,
             };
-            trace.write(self.now, "receive", &self.channel_names[index].1, port, frame.len() as u64, "");
+            let who = observer.logged(&frame);
+            observer.log(self.now, ("receive", ""), Place::at(&self.channel_names[index].1, port), frame.len() as u64, who);
         }
         if let Some(capture) = self.captures.get_mut(index) {
             let written = capture.write(self.options.epoch + self.now, &frame);
@@ -583,7 +591,7 @@ impl Network {
             pool: &mut self.pool,
             segments: &mut self.segments,
             work: &mut self.work,
-            trace: self.trace.as_mut(),
+            observer: self.observer.as_deref_mut(),
             memberships: &mut self.memberships,
             host: &self.hosts[node.host].name,
         };
@@ -635,7 +643,7 @@ impl Network {
             pool: &mut self.pool,
             segments: &mut self.segments,
             work: &mut self.work,
-            trace: self.trace.as_mut(),
+            observer: self.observer.as_deref_mut(),
             memberships: &mut self.memberships,
             host: &node.name,
         };
@@ -745,7 +753,7 @@ impl Network {
                 let lost = channel.set_up(up);
                 if let Some(device) = &mut device {
                     device.set_link(now, port, up);
-                    lost.iter().for_each(|frame| device.lose_frame(now, port, frame.len()));
+                    lost.iter().for_each(|frame| device.lose_frame(now, port, frame));
                 }
                 lost.into_iter().for_each(|frame| self.pool.give(frame));
             }
@@ -768,11 +776,17 @@ impl Network {
             let flushed = capture.flush();
             flushed.map_err(|error| RunError::File { path: capture.path().display().to_string(), error })?;
         }
-        if let Some(trace) = &mut self.trace {
-            let flushed = trace.flush();
-            flushed.map_err(|error| RunError::File { path: trace.path().display().to_string(), error })?;
+        self.observer.as_mut().map_or(Ok(()), |observer| observer.flush())
+    }
+
+    /// Tells the observer of flows that it does not know yet.
+    pub(crate) fn introduce(&mut self) {
+        let Some(observer) = &mut self.observer else { return };
+        for flow in self.flows.iter().skip(observer.flows()) {
+            let host = |end: usize| self.hosts[self.ends[end].host].address.ip;
+            let (port, receivers) = (self.ends[flow.sender].port, flow.receivers.iter().map(|&end| host(end)).collect());
+            observer.add(&flow.name, Route { form: flow.form, port, sender: host(flow.sender), receivers });
         }
-        Ok(())
     }
 
     /// Flows in the order in which they were added.
@@ -801,6 +815,33 @@ impl Network {
         let FlowEnds { sender, receivers, .. } = self.flows.get(flow)?.clone();
         let mut take = |end: usize| (self.hosts[self.ends[end].host].name.clone(), self.ends[end].end.take_log());
         Some((take(sender).1, receivers.into_iter().map(take).collect()))
+    }
+
+    /// Measures from now on how long packets wait in the queues of switches, their one-way delays, and round trips, as far as they leave the queue, arrive, or
+    /// are acknowledged in a window. What was measured before is forgotten.
+    pub fn measure_delays(&mut self, from: Nanos, to: Nanos) {
+        self.measured = Some((from, to));
+        self.switches.iter_mut().for_each(|node| node.device.measure_waits(from, to));
+        self.ends.iter_mut().for_each(|node| *node.end.delays() = Delays::within(from, to));
+    }
+
+    /// What [`Network::measure_delays`] asked for, where there is any.
+    pub fn delays(&mut self) -> Vec<(Measured, Delays)> {
+        let mut found = Vec::new();
+        for (switch, node) in self.switches.iter().enumerate() {
+            for port in node.device.ports().filter(|&port| node.channels.get(port as usize).copied().flatten().is_some()) {
+                let queues = node.device.waits(port).enumerate();
+                found.extend(queues.map(|(priority, waits)| (Measured::Wait { switch, port, priority }, waits.clone())));
+            }
+        }
+        for (flow, FlowEnds { sender, receivers, .. }) in self.flows.iter().enumerate() {
+            found.push((Measured::RoundTrip { flow }, self.ends[*sender].end.delays().clone()));
+            for (receiver, &end) in receivers.iter().enumerate() {
+                found.push((Measured::OneWay { flow, receiver }, self.ends[end].end.delays().clone()));
+            }
+        }
+        found.retain(|(_, delays)| delays.packets() > 0);
+        found
     }
 
     /// Takes the records of all ports that have several queues, queue by queue.

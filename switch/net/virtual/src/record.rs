@@ -23,6 +23,14 @@ pub struct QueueSample {
     pub queue: QueueStats,
 }
 
+/// What delays of packets are of: a queue of a switch's port, a flow, or the `receiver`-th receiver of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measured {
+    Wait { switch: usize, port: u32, priority: usize },
+    RoundTrip { flow: usize },
+    OneWay { flow: usize, receiver: usize },
+}
+
 /// One direction of a link, by its number, at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkSample {

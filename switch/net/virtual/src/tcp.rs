@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
 use fairlane_endpoint::sources::Rng;
-use fairlane_endpoint::{Life, Marks};
+use fairlane_endpoint::{Delays, Life, Marks};
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
+use crate::flight::Flight;
 use crate::io::Io;
 use crate::ip::{self, Datagram, ECN_MASK, PROTOCOL_TCP};
 use crate::Nanos;
@@ -96,6 +97,8 @@ pub(crate) struct TcpSender {
     /// A segment with data.
     has_sent: bool,
     over: bool,
+    round_trips: Delays,
+    flight: Flight,
     log: FlowLog,
 }
 
@@ -104,8 +107,19 @@ impl TcpSender {
     pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, rng: Rng) -> Result<Self, ConfigError> {
         let tcp = Sender::new(spec.config.clone(), iss)?;
         let processing = Processing::new(spec.sending_jitter, rng);
-        let source = spec.source;
-        Ok(TcpSender { life, tcp, source, processing, waits: false, opened: false, has_sent: false, over: false, log: FlowLog::new() })
+        Ok(TcpSender {
+            life,
+            tcp,
+            source: spec.source,
+            processing,
+            waits: false,
+            opened: false,
+            has_sent: false,
+            over: false,
+            round_trips: Delays::default(),
+            flight: Flight::default(),
+            log: FlowLog::new(),
+        })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -168,6 +182,10 @@ impl TcpSender {
             self.has_sent = true;
             self.log.push((io.now, FlowRecord::FirstData));
         }
+        if self.round_trips.awaits(io.now) {
+            let data = io.segments.iter().filter(|transmit| transmit.segment.payload_len > 0);
+            data.for_each(|transmit| self.flight.left(transmit.segment.seq, io.now));
+        }
         send_segments(self.life.peer, io, |frame, io| self.processing.take(frame, io))
     }
 
@@ -178,6 +196,9 @@ impl TcpSender {
         // What does not parse is no segment of ours, and dropped as a host would.
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
         self.tcp.on_segment(io.now, &header.segment, io.segments);
+        if let Some(rtt) = self.tcp.take_round_trip() {
+            self.round_trips.add(io.now, rtt);
+        }
         self.send(io)?;
         self.complete(io.now);
         Ok(())
@@ -218,6 +239,15 @@ impl TcpSender {
         &mut self.life
     }
 
+    pub(crate) fn flight(&self) -> Flight {
+        self.flight.clone()
+    }
+
+    /// Round trips, as far as they were measured in a window.
+    pub(crate) fn delays(&mut self) -> &mut Delays {
+        &mut self.round_trips
+    }
+
     pub(crate) fn log(&self) -> &FlowLog {
         &self.log
     }
@@ -235,17 +265,21 @@ pub(crate) struct TcpReceiver {
     /// It records that it has its file.
     tells: bool,
     marks: Marks,
+    delays: Delays,
+    flight: Flight,
     log: FlowLog,
 }
 
 impl TcpReceiver {
-    /// `sender_iss`: told where the connection has no handshake.
-    pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, sender_iss: u32) -> Result<Self, ConfigError> {
+    /// `flight`: of the sender. `sender_iss`: told where the connection has no handshake.
+    pub(crate) fn new(life: Life, spec: &TcpSpec, iss: u32, sender_iss: u32, flight: Flight) -> Result<Self, ConfigError> {
         let mut tcp = Receiver::new(spec.config.clone(), iss)?;
         if !spec.config.handshake {
             tcp.listen_without_handshake(sender_iss);
         }
-        Ok(TcpReceiver { life, tcp, source: spec.source, tells: false, marks: Marks::default(), log: FlowLog::new() })
+        let source = spec.source;
+        let (marks, delays, log) = (Marks::default(), Delays::default(), FlowLog::new());
+        Ok(TcpReceiver { life, tcp, source, tells: false, marks, delays, flight, log })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -262,6 +296,12 @@ impl TcpReceiver {
 
     pub(crate) fn receive(&mut self, datagram: &Datagram, io: &mut Io) -> Result<(), Fault> {
         let Ok(header) = wire::parse(datagram.payload, datagram.payload.len()) else { return Ok(()) };
+        if header.segment.payload_len > 0
+            && self.delays.counts(io.now)
+            && let Some(delay) = self.flight.arrived(header.segment.seq, io.now)
+        {
+            self.delays.add(io.now, delay);
+        }
         let before = self.tcp.delivered();
         self.tcp.on_segment(io.now, &header.segment, datagram.tos & ECN_MASK == ECN_MASK, io.segments);
         if self.tcp.delivered() > before && self.marks.arrived(io.now) {
@@ -308,6 +348,11 @@ impl TcpReceiver {
 
     pub(crate) fn life(&mut self) -> &mut Life {
         &mut self.life
+    }
+
+    /// One-way delays of segments with data, of one that was sent again since its last sending.
+    pub(crate) fn delays(&mut self) -> &mut Delays {
+        &mut self.delays
     }
 
     pub(crate) fn log(&self) -> &FlowLog {

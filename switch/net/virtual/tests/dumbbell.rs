@@ -387,7 +387,7 @@ fn the_log_tells_every_packets_way_and_end() {
     std::fs::remove_file(&path).expect("removed");
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let count = |event: &str, node: &str, cause: &str| rows.iter().filter(|r| r[1] == event && r[2] == node && r[5] == cause).count();
-    assert_eq!(text.lines().next(), Some("time_ns,event,node,port,bytes,cause"));
+    assert_eq!(text.lines().next(), Some("time_ns,event,node,port,bytes,cause,queue,flow,part,packet"));
     assert!(rows.iter().map(|row| row[0].parse::<u64>().expect("a time")).is_sorted());
     let sent = count("send", "a1", "");
     assert_eq!(sent, 500);

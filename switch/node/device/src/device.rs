@@ -7,7 +7,7 @@ use fairlane_pipeline::{
     TableEntry, TableId,
 };
 use fairlane_tm::{
-    Capacity, ConfigError, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,
+    Capacity, ConfigError, Delays, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,
 };
 
 use crate::counters::PortCounters;
@@ -128,6 +128,8 @@ const SWEEP_INTERVAL: Nanos = 100_000_000;
 struct Waiting {
     packet: Queued,
     generation: u32,
+    /// As of `QueueEvent`.
+    stay: u64,
 }
 
 #[derive(Debug)]
@@ -157,6 +159,8 @@ pub struct Device {
     egress_out: EgressOut,
     /// Steps of packets since they were last taken; `None` keeps none.
     trace: Option<Vec<QueueEvent>>,
+    /// Packets that came to queues.
+    stays: u64,
     /// Packets for ports that do not exist: egress runs for them as in BMv2, there is no queue.
     portless: Vec<(PortId, Waiting)>,
 }
@@ -177,6 +181,7 @@ impl Device {
             ingress_out: IngressOut::default(),
             egress_out: EgressOut::default(),
             trace: None,
+            stays: 0,
             portless: Vec::new(),
             config,
         };
@@ -271,11 +276,11 @@ impl Device {
         self.links_down += 1;
         let mut lost = 0;
         for waiting in self.tm.clear(now, port) {
-            self.lose(now, port, waiting.packet);
+            self.lose(now, port, waiting.packet, waiting.stay);
             lost += 1;
         }
         for (_, frame) in self.lines.clear(port) {
-            self.lose_frame(now, port, frame.len());
+            self.lose_frame(now, port, &frame);
             if let Some(switch) = &mut self.switch {
                 switch.recycle(frame);
             }
@@ -284,14 +289,20 @@ impl Device {
         lost
     }
 
-    /// A frame of so many bytes that had left a port is lost, because its link fails.
-    pub fn lose_frame(&mut self, now: Nanos, port: PortId, bytes: usize) {
+    /// A frame that had left a port is lost, because its link fails.
+    pub fn lose_frame(&mut self, now: Nanos, port: PortId, frame: &[u8]) {
         self.count(port, DropCause::LinkDown);
-        self.step(now, port, bytes as u32, QueueStep::Dropped(DropCause::LinkDown));
+        if self.trace.is_some() {
+            let (bytes, step) = (frame.len() as u32, QueueStep::Dropped(DropCause::LinkDown));
+            self.step(QueueEvent { time: now, port, bytes, step, frame: frame.to_vec(), ..QueueEvent::default() });
+        }
     }
 
-    fn lose(&mut self, now: Nanos, port: PortId, packet: Queued) {
-        self.lose_frame(now, port, packet.len() as usize);
+    /// A packet that waits, or would, is lost because the link is down. `stay`: 0 of one that did not come to a queue.
+    fn lose(&mut self, now: Nanos, port: PortId, packet: Queued, stay: u64) {
+        self.count(port, DropCause::LinkDown);
+        let (bytes, queue, step) = (packet.len(), packet.priority() as usize, QueueStep::Dropped(DropCause::LinkDown));
+        self.step(QueueEvent { time: now, port, bytes, step, stay, queue, ..QueueEvent::default() });
         if let Some(switch) = &mut self.switch {
             switch.discard(packet);
         }
@@ -380,24 +391,34 @@ impl Device {
             self.count(port, DropCause::NoProgram);
             return;
         };
+        if let Some(trace) = &mut self.trace {
+            trace.push(QueueEvent { time: now, port, bytes: length as u32, frame: frame.clone(), ..QueueEvent::default() });
+        }
         let mut out = std::mem::take(&mut self.ingress_out);
         switch.ingress_owned(now, port, frame, &mut out);
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
             let wrong = u64::from(out.wrong_checksum);
             self.port_mut(port).into_iter().for_each(|entry| entry.counters.wrong_checksums += wrong);
-            self.step(now, port, length as u32, QueueStep::Dropped(pipeline_cause(cause)));
+            let step = QueueStep::Dropped(pipeline_cause(cause));
+            self.step(QueueEvent { time: now, port, bytes: length as u32, step, ..QueueEvent::default() });
         }
         for packet in out.queued.drain(..) {
             let (port, priority, bytes) = (packet.egress_port(), packet.priority() as usize, packet.len());
             if self.is_down(port) {
-                self.lose(now, port, packet);
+                self.lose(now, port, packet, 0);
                 continue;
             }
-            let waiting = Waiting { packet, generation: 0 };
+            self.stays += 1;
+            let stay = self.stays;
+            let waiting = Waiting { packet, generation: 0, stay };
             if self.tm.pass(now, port, priority, bytes) {
-                self.step(now, port, bytes, QueueStep::Enqueued);
-                self.step(now, port, bytes, QueueStep::Dequeued);
+                if self.trace.is_some() {
+                    let event =
+                        QueueEvent { time: now, port, bytes, step: QueueStep::Enqueued, stay, queue: priority, ..QueueEvent::default() };
+                    self.step(event.clone());
+                    self.step(QueueEvent { step: QueueStep::Dequeued, ..event });
+                }
                 self.egress(now, port, waiting, QueueInfo { enq_timestamp: now, ..QueueInfo::default() });
             } else {
                 self.enqueue(now, waiting);
@@ -505,6 +526,16 @@ impl Device {
         found.filter(|(_, stats)| stats.arrived_packets > 0)
     }
 
+    /// How long packets wait in each queue will count, as far as they leave it in a window; see [`TrafficManager::measure`].
+    pub fn measure_waits(&mut self, from: Nanos, to: Nanos) {
+        self.tm.measure(from, to);
+    }
+
+    /// How long packets waited in each queue of a port, by its priority.
+    pub fn waits(&self, port: PortId) -> impl Iterator<Item = &Delays> {
+        self.tm.delays(port)
+    }
+
     /// Packets dropped by the whole device, those at ports that do not exist too.
     pub fn drops(&self) -> Drops {
         let mut total = self.stray;
@@ -534,9 +565,9 @@ impl Device {
         }
     }
 
-    fn step(&mut self, time: Nanos, port: PortId, bytes: u32, step: QueueStep) {
+    fn step(&mut self, event: QueueEvent) {
         if let Some(trace) = &mut self.trace {
-            trace.push(QueueEvent { time, port, bytes, step });
+            trace.push(event);
         }
     }
 
@@ -550,8 +581,14 @@ impl Device {
 
     fn enqueue(&mut self, now: Nanos, waiting: Waiting) {
         let (port, priority, bytes) = (waiting.packet.egress_port(), waiting.packet.priority() as usize, waiting.packet.len());
+        let (stay, queue) = (waiting.stay, priority);
+        let (ahead_packets, ahead_bytes) = match self.trace {
+            Some(_) => (self.tm.depth(port, priority), self.tm.depth_bytes(port, priority)),
+            None => (0, 0),
+        };
+        let event = |step| QueueEvent { time: now, port, bytes, step, stay, queue, ahead_packets, ahead_bytes, frame: Vec::new() };
         let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else {
-            self.step(now, port, bytes, QueueStep::Enqueued);
+            self.step(event(QueueStep::Enqueued));
             return;
         };
         let cause = match rejected.cause {
@@ -563,7 +600,7 @@ impl Device {
             }
         };
         self.count(port, cause);
-        self.step(now, port, bytes, QueueStep::Dropped(cause));
+        self.step(event(QueueStep::Dropped(cause)));
         if let Some(switch) = &mut self.switch {
             switch.discard(rejected.item.packet);
         }
@@ -583,17 +620,20 @@ impl Device {
                 deq_timedelta: dequeued.deq_time - dequeued.enq_time,
                 deq_qdepth: dequeued.deq_qdepth,
             };
-            self.step(dequeued.deq_time, port, dequeued.item.packet.len(), QueueStep::Dequeued);
+            let (time, bytes) = (dequeued.deq_time, dequeued.item.packet.len());
+            let (step, stay, queue) = (QueueStep::Dequeued, dequeued.item.stay, dequeued.priority);
+            self.step(QueueEvent { time, port, bytes, step, stay, queue, ..QueueEvent::default() });
             self.egress(dequeued.deq_time, port, dequeued.item, info);
         }
     }
 
     fn egress(&mut self, now: Nanos, port: PortId, waiting: Waiting, info: QueueInfo) {
         let Some(switch) = &mut self.switch else { return };
-        let Waiting { packet, generation } = waiting;
-        let bytes = packet.len();
+        let Waiting { packet, generation, stay } = waiting;
+        let (bytes, queue) = (packet.len(), packet.priority() as usize);
         let mut out = std::mem::take(&mut self.egress_out);
         switch.egress(now, packet, info, &mut out);
+        let left = self.trace.as_ref().map(|_| out.emitted.as_ref().map_or_else(Vec::new, |emitted| emitted.bytes.clone()));
         if let Some(emitted) = out.emitted.take() {
             match self.tm.transmitted(port, emitted.bytes.len() as u32) {
                 Some(finish) => {
@@ -608,7 +648,13 @@ impl Device {
         }
         if let Some(cause) = out.dropped {
             self.count(port, pipeline_cause(cause));
-            self.step(now, port, bytes, QueueStep::Dropped(pipeline_cause(cause)));
+        }
+        if let Some(mut frame) = left {
+            if out.dropped.is_some() {
+                frame.clear();
+            }
+            let step = out.dropped.map_or(QueueStep::Left, |cause| QueueStep::Dropped(pipeline_cause(cause)));
+            self.step(QueueEvent { time: now, port, bytes, step, stay, queue, frame, ..QueueEvent::default() });
         }
         for packet in out.queued.drain(..) {
             if generation >= self.config.max_passes {
@@ -620,10 +666,12 @@ impl Device {
                 continue;
             }
             if self.is_down(packet.egress_port()) {
-                self.lose(now, packet.egress_port(), packet);
+                self.lose(now, packet.egress_port(), packet, 0);
                 continue;
             }
-            self.enqueue(now, Waiting { packet, generation: generation + 1 });
+            self.stays += 1;
+            let stay = self.stays;
+            self.enqueue(now, Waiting { packet, generation: generation + 1, stay });
         }
         self.egress_out = out;
     }

@@ -28,6 +28,6 @@ pub use counters::{DropCause, Drops, PortSnapshot};
 pub use device::{Device, DeviceConfig, Event, Output, PortConfig};
 pub use fairlane_pipeline as pipeline;
 pub use fairlane_tm::{
-    parse_capacity, Capacity, ConfigError, Nanos, PortId, QueueLimits, QueueStats, Scheduler, WaitSummary, MAX_PORT, MAX_PRIORITIES,
+    parse_capacity, Capacity, ConfigError, Delays, Nanos, PortId, QueueLimits, QueueStats, Scheduler, WaitSummary, MAX_PORT, MAX_PRIORITIES,
 };
 pub use trace::{QueueEvent, QueueStep};

@@ -28,7 +28,7 @@ mod trace;
 mod waits;
 
 pub use capacity::parse_capacity;
-pub use fairlane_units::{Nanos, PortId};
+pub use fairlane_units::{Delays, Nanos, PortId};
 pub use link::Link;
 pub use manager::TrafficManager;
 pub use port::{Capacity, Dequeued, DropCause, Enqueued, PortConfig, PortStats, QueueLimits, QueueStats, Rejected};

@@ -6,7 +6,7 @@ use crate::port::Port;
 use crate::schedule::Schedule;
 use crate::trace::Trace;
 use crate::{
-    ConfigError, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, QueueLimits, QueueStats, Rejected, MAX_PORT,
+    ConfigError, Delays, Dequeued, DropCause, Enqueued, Nanos, PortConfig, PortId, PortStats, QueueLimits, QueueStats, Rejected, MAX_PORT,
 };
 
 /// Queues and links of all ports of a switch; see the crate's description for the loop around it.
@@ -150,6 +150,11 @@ impl<T> TrafficManager<T> {
         self.port(port).map_or(0, |port| port.depth(priority))
     }
 
+    /// Bytes waiting in one priority queue of a port; 0 where there is none.
+    pub fn depth_bytes(&self, port: PortId, priority: usize) -> u64 {
+        self.port(port).map_or(0, |port| port.depth_bytes(priority))
+    }
+
     /// What a port has counted up to `now`, or `None` if there is no such port.
     pub fn stats(&self, now: Nanos, port: PortId) -> Option<PortStats> {
         self.port(port).map(|port| port.stats(now))
@@ -159,6 +164,17 @@ impl<T> TrafficManager<T> {
     /// such queue, or if it is the port's only one.
     pub fn take_queue_stats(&mut self, port: PortId, priority: usize) -> Option<QueueStats> {
         self.port_mut(port)?.take_queue_stats(priority)
+    }
+
+    /// How long packets wait in each queue of each port will count, as far as they leave it in a window. What counted before is forgotten.
+    pub fn measure(&mut self, from: Nanos, to: Nanos) {
+        let delays = Delays::within(from, to);
+        self.ports.iter_mut().flatten().for_each(|port| port.measure(&delays));
+    }
+
+    /// What [`TrafficManager::measure`] asked for, of each queue of a port by its priority; a packet that egress drops afterwards has waited, too.
+    pub fn delays(&self, port: PortId) -> impl Iterator<Item = &Delays> {
+        self.port(port).into_iter().flat_map(Port::delays)
     }
 
     fn port(&self, port: PortId) -> Option<&Port<T>> {

@@ -9,7 +9,7 @@ use crate::link::Link;
 use crate::scheduler::{Order, Scheduler};
 use crate::trace::Trace;
 use crate::waits::{WaitSummary, Waits};
-use crate::{ConfigError, Nanos, PortId, MAX_PRIORITIES};
+use crate::{ConfigError, Delays, Nanos, PortId, MAX_PRIORITIES};
 
 /// How much one priority queue may hold. What is in service on the link is not in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,11 +171,21 @@ struct Queue<T> {
     /// Kept where a port has several queues.
     stats: QueueStats,
     waits: Option<Box<Waits>>,
+    /// How long packets waited that left the queue in a window.
+    delays: Delays,
 }
 
 impl<T> Queue<T> {
     fn new() -> Self {
-        Queue { entries: VecDeque::new(), bytes: 0, limits: QueueLimits::default(), pace: None, stats: QueueStats::default(), waits: None }
+        Queue {
+            entries: VecDeque::new(),
+            bytes: 0,
+            limits: QueueLimits::default(),
+            pace: None,
+            stats: QueueStats::default(),
+            waits: None,
+            delays: Delays::default(),
+        }
     }
 
     /// The instant at which its first packet may leave it.
@@ -321,6 +331,7 @@ impl<T> Port<T> {
             credit.choose(priority, false);
         }
         self.link.begin(now);
+        self.queues[priority].delays.add(now, 0);
         if self.queues.len() > 1 {
             self.queues[priority].stats.arrived_packets += 1;
             self.took(priority, 0);
@@ -356,6 +367,7 @@ impl<T> Port<T> {
             pace.transmit(1);
         }
         queue.bytes -= u64::from(entry.bytes);
+        queue.delays.add(deq_time, deq_time.saturating_sub(entry.enq_time));
         let deq_qdepth = queue.entries.len() as u32;
         self.link.begin(arrival);
         self.leave(&entry, deq_time);
@@ -444,6 +456,20 @@ impl<T> Port<T> {
 
     pub(crate) fn depth(&self, priority: usize) -> u32 {
         self.queues.get(priority).map_or(0, |queue| queue.entries.len() as u32)
+    }
+
+    pub(crate) fn depth_bytes(&self, priority: usize) -> u64 {
+        self.queues.get(priority).map_or(0, |queue| queue.bytes)
+    }
+
+    /// From now on, how long packets wait that leave in a window.
+    pub(crate) fn measure(&mut self, delays: &Delays) {
+        self.queues.iter_mut().for_each(|queue| queue.delays = delays.clone());
+    }
+
+    /// Of each queue, by its priority.
+    pub(crate) fn delays(&self) -> impl Iterator<Item = &Delays> {
+        self.queues.iter().map(|queue| &queue.delays)
     }
 
     /// None where the port has one queue, whose counts are the port's, or no queue of this priority. The interval of its waits ends.

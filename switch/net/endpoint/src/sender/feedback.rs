@@ -14,6 +14,7 @@ use crate::wire::ccfb::{age_s, CongestionFeedback};
 use crate::wire::rtcp::{Compound, ReportBlock};
 use crate::wire::{ntp, rtp};
 use crate::Io;
+use fairlane_units::rounded;
 
 /// Forged reporters must not use up memory.
 const MAX_REPORTERS: usize = 4096;
@@ -42,6 +43,13 @@ impl RtpSender {
             let micros = |time_s: f64| (time_s * 1e6).round_ties_even() as u64;
             let interval_us = micros(8.0 * f64::from(self.spec.packet_bytes) / self.rate_bps());
             self.fill_header([(Quantity::RttUs, micros(rtt_s)), (Quantity::IntervalUs, interval_us)]);
+        }
+    }
+
+    /// What a report says of the round trip.
+    fn note_round_trip(&mut self, rtt_s: Option<f64>, io: &Io) {
+        if let Some(rtt_s) = rtt_s {
+            self.round_trips.add(io.now, rounded(rtt_s));
         }
     }
 
@@ -97,6 +105,7 @@ impl RtpSender {
     fn on_report(&mut self, report: &ReportPacket, io: &mut Io) -> Result<(), Fault> {
         self.feedback_received += 1;
         let feedback = report.feedback(io.now);
+        self.note_round_trip(feedback.rtt_s, io);
         if self.acks.is_none() {
             self.fill_path(feedback.rtt_s.unwrap_or(0.0));
         }
@@ -169,6 +178,7 @@ impl RtpSender {
         let echoed = compound.from_receiver.as_ref().filter(|echoed| echoed.ssrc == reporter);
         let utilisation = echoed.map(|echoed| f64::from(echoed.utilisation_ppm) * 1e-6);
         let rtt_s = ntp::round_trip(ntp::from_unix(io.epoch + io.now), first.lsr, first.dlsr);
+        self.note_round_trip(rtt_s, io);
         let jitter_s = f64::from(first.jitter) / rtp::CLOCK_HZ as f64;
         let feedback = Feedback {
             reporter,

@@ -1,0 +1,105 @@
+//! Who follows single packets: the log of events and the record of packets, and what both know of the flows.
+
+use std::path::Path;
+
+use fairlane_device::{QueueEvent, QueueStep};
+
+use crate::identity::{Book, Identity, Route};
+use crate::network::RunError;
+use crate::packets::PacketWriter;
+use crate::trace::{Place, TraceWriter};
+use crate::{Nanos, PortId};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Observer {
+    pub(crate) trace: Option<TraceWriter>,
+    pub(crate) packets: Option<PacketWriter>,
+    book: Book,
+    names: Vec<String>,
+    /// The packet that a switch is at work on, and those that wait there, for the log.
+    present: Identity,
+    waiting: rustc_hash::FxHashMap<(usize, u64), Identity>,
+}
+
+impl Observer {
+    /// One flow more.
+    pub(crate) fn add(&mut self, name: &str, route: Route) {
+        self.names.push(name.to_string());
+        self.book.add(route);
+    }
+
+    /// How many flows it knows.
+    pub(crate) fn flows(&self) -> usize {
+        self.book.flows()
+    }
+
+    /// Which packet a frame is, where that is to be logged.
+    pub(crate) fn logged(&self, frame: &[u8]) -> Identity {
+        self.trace.as_ref().map_or_else(Identity::default, |_| self.book.identify(frame))
+    }
+
+    fn name(names: &[String], who: Identity) -> &str {
+        who.flow.and_then(|flow| names.get(flow)).map_or("", String::as_str)
+    }
+
+    /// Something happened at a host or on a link.
+    pub(crate) fn log(&mut self, now: Nanos, what: (&str, &str), place: Place, bytes: u64, who: Identity) {
+        if let Some(trace) = &mut self.trace {
+            trace.write(now, what, place, bytes, (who, Self::name(&self.names, who)));
+        }
+    }
+
+    /// A step of a packet through a switch. `link`: the name of a port's link.
+    pub(crate) fn step<'a>(&mut self, switch: (usize, &str), event: &QueueEvent, link: impl Fn(PortId) -> Option<&'a str>) {
+        let who = if event.frame.is_empty() { Identity::default() } else { self.book.identify(&event.frame) };
+        if let Some(packets) = &mut self.packets {
+            packets.step(switch.0, event, who, &self.names, link);
+        }
+        if self.trace.is_some() {
+            self.log_step(switch, event, who);
+        }
+    }
+
+    fn log_step(&mut self, (number, node): (usize, &str), event: &QueueEvent, who: Identity) {
+        let key = (number, event.stay);
+        let what = match event.step {
+            QueueStep::Received => {
+                self.present = who;
+                return;
+            }
+            QueueStep::Left => {
+                self.waiting.remove(&key);
+                return;
+            }
+            QueueStep::Enqueued => {
+                self.waiting.insert(key, self.present);
+                ("enqueue", "")
+            }
+            QueueStep::Dequeued => {
+                self.present = self.waiting.get(&key).copied().unwrap_or_default();
+                ("dequeue", "")
+            }
+            QueueStep::Dropped(cause) => ("drop", cause.as_str()),
+        };
+        let waited = if what.0 == "drop" { self.waiting.remove(&key) } else { None };
+        let present = if event.frame.is_empty() { waited.unwrap_or(self.present) } else { who };
+        let place = Place { node, port: event.port, queue: event.queue };
+        self.log(event.time, what, place, u64::from(event.bytes), present);
+    }
+
+    /// Writes out what is buffered.
+    ///
+    /// # Errors
+    /// The first of all writes.
+    pub(crate) fn flush(&mut self) -> Result<(), RunError> {
+        let failed = |path: &Path, error| RunError::File { path: path.display().to_string(), error };
+        if let Some(trace) = &mut self.trace {
+            trace.flush().map_err(|error| failed(trace.path(), error))?;
+        }
+        if let Some(packets) = &mut self.packets {
+            packets.flush().map_err(|error| failed(packets.path(), error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,206 @@
+"""The record of packets: a row for each packet's stay in a queue, which agrees with itself, with the histograms of waits, and with what ports and controller counted."""
+
+from __future__ import annotations
+
+import csv
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairlane
+from fairlane import api
+from fairlane.errors import Refusal
+from fairlane.experiments import loader
+from fairlane.fabrics import virtual_fabric
+from fairlane.fabrics.base import Settings
+from fairlane.fabrics.packets import PacketRecord
+from fairlane.fabrics.places import MININET, VIRTUAL
+from fairlane.inputs.located_toml import ConfigError
+from fairlane.results import delays
+
+pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
+
+RUN: dict[str, Any] = {
+    "title": "Two queues, and flows of each family",
+    "bottleneck": "s1->s2",
+    "duration_s": 5.0,
+    "window_from": 0.0,
+    "topology": {
+        "kind": "dumbbell",
+        "pairs": 4,
+        "bottleneck": {"rate_bps": 8e6, "delay_s": 0.01, "queue_packets": 40},
+        "access": {"rate_bps": 1e8, "delay_s": 0.001},
+    },
+    "flows": [
+        {"name": "prague", "kind": "tcp-prague"},
+        {"name": "cubic", "kind": "tcp-cubic"},
+        {"name": "rap", "kind": "rap"},
+        {"name": "poisson", "kind": "renewal"},
+    ],
+}
+
+
+def run_with(queue: str, tmp_path: Path, **more: Any) -> tuple[list[dict[str, str]], dict[str, Any]]:
+    topology = {**RUN["topology"], "bottleneck": {**RUN["topology"]["bottleneck"], "queue": queue}}
+    fairlane.run({**RUN, "topology": topology}, out=tmp_path / "out", packets=tmp_path / "packets.csv", **more)
+    with (tmp_path / "packets.csv").open() as file:
+        return list(csv.DictReader(file)), json.loads((tmp_path / "out/summary.json").read_text())
+
+
+@pytest.mark.parametrize("queue", ["dualpi2", "red", "codel", "droptail"])
+def test_the_record_agrees_with_itself_and_with_all_that_was_counted(queue: str, tmp_path: Path) -> None:
+    rows, summary = run_with(queue, tmp_path)
+    link = [row for row in rows if row["link"] == "s1->s2"]
+    found = next(each for each in summary["links"] if each["name"] == "s1->s2")
+    within = [row for row in link if 0 <= float(row["departure_s"] or row["arrival_s"]) <= 5]
+
+    # What waited in a queue before a packet: those that came before it and had not left.
+    for number in {row["queue"] for row in link}:
+        mine = [row for row in link if row["queue"] == number and row["departure_s"]]
+        arrivals = sorted(float(row["arrival_s"]) for row in mine)
+        departures = sorted(float(row["departure_s"]) for row in mine)
+        for row in mine:
+            at = float(row["arrival_s"])
+            assert float(row["wait_s"]) == pytest.approx(float(row["departure_s"]) - at, abs=1.5e-9)
+            # Of packets at the same instant some come before it.
+            least = bisect_left(arrivals, at) - bisect_right(departures, at)
+            assert least <= int(row["queue_packets"]) <= bisect_right(arrivals, at) - bisect_left(departures, at)
+            assert (row["queue_packets"] == "0") == (row["queue_bytes"] == "0")
+        in_order = sorted(mine, key=lambda row: float(row["departure_s"]))
+        assert [float(row["arrival_s"]) for row in in_order] == sorted(float(row["arrival_s"]) for row in in_order)
+    assert len({row["queue"] for row in link}) == (2 if queue == "dualpi2" else 1)
+
+    # The histograms count the same packets.
+    waits = delays.read(tmp_path / "out/raw").waits["s1", 1]
+    together = delays.Delays.together(waits.values())
+    left = [row for row in within if row["departure_s"]]
+    assert together.packets == len(left)
+    assert together.sum_ns == sum(round(float(row["wait_s"]) * 1e9) for row in left)
+
+    # Drops, and marks: a full queue's as the port counted them, the program's as the controller last read them, after the flows' end.
+    causes = Counter(row["drop"] for row in link)
+    assert sum(row["drop"] == "tail" for row in within) == found["drops"].get("tail", 0)
+    with (tmp_path / "out/raw/controller.csv").open() as file:
+        last = [row for row in csv.DictReader(file) if (row["switch"], row["port"]) == ("s1", "1")][-1]
+    counted = {column: int(last.get(column) or 0) for column in ("red_early_drops", "red_forced_drops", "aqm_drops", "marks")}
+    assert causes["ingress"] + causes["egress"] == sum(counted.values()) - counted["marks"]
+    assert (causes["ingress"] > 0, causes["egress"] > 0) == {"red": (True, False), "codel": (False, True)}.get(
+        queue, (False, causes["egress"] > 0)
+    )
+    if queue == "dualpi2":
+        assert sum(row["ecn"] == "3" for row in link) == counted["marks"] > 100
+        assert {row["flow"] for row in link if row["queue"] == "1" and row["part"] == "data"} == {"prague"}
+
+    # Each packet of a flow is there, and named.
+    assert {row["flow"] for row in link} == {"prague", "cubic", "rap", "poisson"}
+    numbers = sorted(int(row["packet"]) for row in link if row["flow"] == "poisson")
+    assert numbers == list(range(len(numbers)))
+    offsets = [int(row["packet"]) for row in link if row["flow"] == "cubic" and row["part"] == "data"]
+    assert offsets[0] == 0 and all(offset % 948 == 0 for offset in offsets)
+    back = [row for row in rows if row["link"] == "s2->s1"]
+    assert {(row["flow"], row["part"]) for row in back} >= {("cubic", "ack"), ("prague", "ack"), ("rap", "ack")}
+
+
+def test_parquet_has_the_same_rows(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows, _ = run_with("dualpi2", tmp_path)
+    fairlane.run(
+        {**RUN, "topology": {**RUN["topology"], "bottleneck": {**RUN["topology"]["bottleneck"], "queue": "dualpi2"}}},
+        packets=tmp_path / "p.parquet",
+    )
+    table = parquet.read_table(tmp_path / "p.parquet").to_pylist()
+    assert len(table) == len(rows) and list(table[0]) == list(rows[0])
+    for row, other in zip(table, rows):
+        for key, text in other.items():
+            assert (row[key] is None and text == "") or (
+                str(row[key]) == text if isinstance(row[key], str | int) else row[key] == float(text)
+            )
+    assert not list(tmp_path.glob(".p.parquet*"))
+
+
+def test_links_are_chosen_and_the_run_stays_the_same(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(fairlane_toml())
+    experiment = loader.load(tmp_path / "run.toml")
+    plain = api.run_experiment(experiment, out=tmp_path / "plain")
+    record = PacketRecord(tmp_path / "packets.csv", ["s1->s2"])
+    ready = VIRTUAL.ready(experiment, Settings(packets=record))
+    (tmp_path / "raw").mkdir()
+    ready.run(tmp_path / "raw", fairlane_silent())
+    with record.path.open() as file:
+        assert {row["link"] for row in csv.DictReader(file)} == {"s1->s2"}
+    assert plain.summary["flows"]
+    for path in sorted((tmp_path / "plain/raw").glob("*.jsonl")):
+        assert path.read_bytes() == (tmp_path / "raw" / path.name).read_bytes(), path.name
+
+
+def fairlane_toml() -> str:
+    from fairlane.inputs import toml_text
+
+    return toml_text.table(RUN)
+
+
+def fairlane_silent() -> Any:
+    from fairlane.fabrics.progress import Silent
+
+    return Silent()
+
+
+def test_what_cannot_be_recorded_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run.toml").write_text(fairlane_toml())
+    experiment = loader.load(tmp_path / "run.toml")
+    for link in ("s1->s9", "h1->s1", "s1"):
+        with pytest.raises(Refusal, match=f"--packets-of {link}: no switch sends on such a link"):
+            VIRTUAL.ready(experiment, Settings(packets=PacketRecord(tmp_path / "p.csv", [link])))
+    with pytest.raises(Refusal, match="--packets: only virtual time"):
+        MININET.ready(experiment, Settings(packets=PacketRecord(tmp_path / "p.csv")))
+    monkeypatch.setattr("fairlane.fabrics.packets.find_spec", lambda name: None)
+    with pytest.raises(Refusal, match=r"pip install 'fairlane\[parquet\]'"):
+        VIRTUAL.ready(experiment, Settings(packets=PacketRecord(tmp_path / "p.parquet")))
+    assert not (tmp_path / "p.csv").exists()
+
+
+STUDY = {**RUN, "duration_s": 1.0, "seeds": [1, 2], "sweep": {"rate": [4e6, 8e6]}}
+
+
+def test_a_study_keeps_what_it_is_asked_for(tmp_path: Path) -> None:
+    keep = {"files": ["packets.csv", "captures", "trace.csv", "tables", "records"], "links": ["s1->s2"], "seeds": [2]}
+    frame = fairlane.sweep({**STUDY, "keep": keep}, out=tmp_path / "study", workers=1)
+    plain = fairlane.sweep(STUDY, out=tmp_path / "plain", workers=1)
+    measures = [column for column in frame if not column.endswith("sha256")]
+    assert frame[measures].equals(plain[measures])
+    kept = {path.name: path for path in (tmp_path / "study/kept/study").iterdir()}
+    assert sorted(kept) == ["rate=4000000.0 seed=2", "rate=8000000.0 seed=2"] or len(kept) == 2
+    for folder in kept.values():
+        names = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+        assert {"packets.csv", "trace.csv", "flows.csv", "links.csv", "fair_rates.csv", "captures/s1-s2.pcap", "records/s1.csv"} <= names
+        with (folder / "packets.csv").open() as file:
+            assert {row["link"] for row in csv.DictReader(file)} == {"s1->s2"}
+    assert not (tmp_path / "plain/kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        ({"files": []}, "files: name what is to be kept"),
+        ({"files": ["everything"]}, "everything"),
+        ({"files": ["tables"], "links": ["s1->s2"]}, "links: of packets.csv or packets.parquet"),
+        ({"files": ["packets.csv"], "links": ["s1->s3"]}, "no switch sends on such a link"),
+        ({"files": ["tables"], "seeds": [3]}, "no seed of this study: '3'"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_before_the_first_run(keep: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="keep.*" + message.replace("(", r"\(")):
+        fairlane.sweep({**STUDY, "keep": keep}, out=tmp_path / "study", workers=1)
+
+
+def test_a_worker_without_the_studys_folder_says_so(tmp_path: Path) -> None:
+    from fairlane.errors import RunFailed
+    from fairlane.studies.kept import Keeping
+    from fairlane.studies.study import Keep
+
+    with pytest.raises(RunFailed, match="shared disk"):
+        Keeping(Keep(("tables",)), tmp_path / "elsewhere/kept/study/seed=1")
