@@ -138,11 +138,9 @@ def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path
 
 
 def _results(network, flows: int, seconds: int) -> dict:
-    from fairlane import native
-
     integral, drops = {}, 0
     rows = network.take_port_rows()[0]
-    for row in csv.DictReader(rows.splitlines(), native.PORT_COLUMNS.split(",")):
+    for row in csv.DictReader(rows.splitlines(), network.port_columns().split(",")):
         time_s = float(row["time_s"])
         if int(row["port"]) == BOTTLENECK[1]:
             integral[time_s] = float(row["queue_integral_packet_s"])
