@@ -200,8 +200,8 @@ fn an_end_that_is_closed_says_its_last_words_once() {
 fn data_of_another_payload_type_are_ignored() {
     let (mut end, mut host) = (receiver(Listener, false), Host::default());
     run(&mut end, &mut host, 0).expect("runs");
-    for octet in [96, 0x80 | 96, 95, 97, 0, 200] {
-        let mut packet = [&RtpHeader { sequence: 1, timestamp: 0, ssrc: 7, extension: &[] }.emit()[..], &[0; 20]].concat();
+    for (sequence, octet) in (1..).zip([96, 0x80 | 96, 95, 97, 0, 200]) {
+        let mut packet = [&RtpHeader { sequence, timestamp: 0, ssrc: 7, extension: &[] }.emit()[..], &[0; 20]].concat();
         packet[1] = octet;
         let packet = Incoming { rtcp: false, group: None, ecn: 0, payload: &packet };
         end.receive(&packet, &mut Io { now: MS, epoch: 0, network: &mut host }).expect("goes on");

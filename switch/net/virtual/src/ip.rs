@@ -192,7 +192,7 @@ mod tests {
     fn every_flipped_bit_is_found() {
         for protocol in [PROTOCOL_TCP, PROTOCOL_UDP] {
             let mut frame = Vec::new();
-            let payload: Vec<u8> = (0..61).map(|n| n * 37).collect();
+            let payload: Vec<u8> = (0u8..61).map(|n| n.wrapping_mul(37)).collect();
             let to = 0x0a00_0201;
             push_headers(&mut frame, &HOST, &Header { to, protocol, ttl: TTL, tos: 0, options: &[], payload: 20 + payload.len() });
             let start = frame.len();
