@@ -81,8 +81,8 @@ class _Trial(Names):
         self._ask(lambda: entry(table, keys, default=default), nothing)
         if isinstance(action, str):
             self.values(action, values or {})
-        if len(self.lacking) > before:
-            return nothing
+        if len(self.lacking) > before or (isinstance(action, str) and action not in self.actions):
+            return nothing  # said, now or before
         return self._ask(lambda: entry(table, keys, action, values, priority, default), nothing)
 
     def action(self, name: str, values: Mapping[str, Value]) -> p4runtime_pb2.Action:

@@ -111,7 +111,7 @@ class Names(P4Info):
         elif action is not None:
             found = self.action(action, values or {})
             if found.action_id not in {ref.id for ref in spec.action_refs}:
-                known = ", ".join(self._action_of[ref.id].preamble.name for ref in spec.action_refs)
+                known = ", ".join(self._action_of[ref.id].preamble.name for ref in spec.action_refs if ref.id in self._action_of)
                 raise NotInProgram(f"table {table} has no action {action}; it has {known}")
             made.action.action.CopyFrom(found)
         return made

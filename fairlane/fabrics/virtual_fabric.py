@@ -110,7 +110,7 @@ class ActiveRun:
 
     def __post_init__(self) -> None:
         self.begin_ns = round(self.timing.begin_s * NS)
-        self._flows_end_ns = round(self.timing.end_s * NS)
+        self.flows_end_ns = round(self.timing.end_s * NS)
         self.end_ns = round((self.timing.end_s + _AFTER_S) * NS)
 
     def snapshot(self) -> Snapshot:

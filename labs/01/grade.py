@@ -51,8 +51,8 @@ FAULTS = (
     Fault(
         "sends packets without a route by port 2",
         "forward.p4",
-        "size = 4096;\n        default_action = drop();\n    }\n\n    // From a port",
-        "size = 4096;\n        default_action = send(2, 0, 0);\n    }\n\n    // From a port",
+        "actions = { send; spread; drop; }\n        size = 4096;\n        default_action = drop();",
+        "actions = { send; spread; drop; }\n        size = 4096;\n        default_action = send(2, 0, 0);",
     ),
     Fault("sends packets on whose header checksum is wrong", "forward.p4", " || standard_metadata.checksum_error == 1", ""),
     Fault("does not compute the header checksum anew", "checksum.p4", "update_checksum(hdr.ipv4.isValid() &&", "update_checksum(false &&"),

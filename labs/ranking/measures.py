@@ -29,6 +29,7 @@ BUFFER_PACKETS = 50
 DURATION_S = 60.0
 NETWORK: dict[str, Any] = {"bottleneck": "2mbit", "rtt": "64ms", "queue": "red", "buffer": str(BUFFER_PACKETS), "start_jitter": "1s"}
 _LEFT_OUT = {
+    "command": "real programs, on Mininet only",
     "als-layered": "its receivers lie behind different links",
     "on-off": "a source, no scheme",
     "renewal": "a source, no scheme",

@@ -102,7 +102,7 @@ def test_every_topology_has_the_round_trip(topology: str, switches: int | None, 
         (Options(("als",), settings=("asl.x=1",)), "--set asl.x=1: unknown flow kind 'asl'; did you mean 'als'?"),
         (Options(("als",), settings=("als.x=1",)), "als.x: unknown key of als"),
         (Options(("als:2@90",)), "start_s: the last of 2 flows starts at 90 s, after the run's end at 60 s"),
-        (Options(("als:251",)), "topology.pairs: a dumbbell has 1 to 250 pairs of hosts, got 251"),
+        (Options(("als:509",)), "topology.pairs: a dumbbell has 1 to 508 pairs of hosts, got 509"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: Options, message: str) -> None:

@@ -88,14 +88,14 @@ def test_flows_need_no_file_each(tmp_path: Path) -> None:
 def test_the_soft_limit_is_raised_and_a_hard_one_refused_before_the_start(tmp_path: Path) -> None:
     """Two captures of each link and a table of each switch stay open."""
     file = tmp_path / "many.toml"
-    file.write_text(experiment(switches=100, flows=100))
+    file.write_text(experiment(switches=60, flows=100))
     refused = run(file, 100, 150, "--pcap", str(tmp_path / "pcap"))
     assert refused.returncode == CANNOT_RUN_HERE, refused.stderr
-    assert "100 switches' counters, 242 captures of links" in refused.stderr and "this process may open 150" in refused.stderr
+    assert "60 switches' counters, 162 captures of links" in refused.stderr and "this process may open 150" in refused.stderr
     assert not file.with_suffix(".out").exists() and not (tmp_path / "pcap").exists()
     done = run(file, 100, 2000, "--pcap", str(tmp_path / "pcap"))
     assert done.returncode == 0, done.stderr
-    assert len(list((tmp_path / "pcap").iterdir())) == 242
+    assert len(list((tmp_path / "pcap").iterdir())) == 162
 
 
 def test_a_limit_that_is_high_enough_stays() -> None:

@@ -13,6 +13,7 @@ begin.
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import random
 import statistics
@@ -130,7 +131,7 @@ def _configuration(case: dict, topology, addresses, json_path: Path, p4info_path
                 Port(p.number, round(p.link.rate_bps), (red,) if red is not None and (name, p.number) == BOTTLENECK else ())
                 for p in ports[name]
             ),
-            tuple(Route(r.prefix, r.port, r.src_mac, r.dst_mac) for r in addresses.routes[name]),
+            tuple(Route(r.prefix, *dataclasses.astuple(r.hops[0])) for r in addresses.routes[name]),
         )
         for i, name in enumerate(topology.switches)
     )

@@ -27,6 +27,7 @@ from fairlane.hosts.records import HEADERS_BYTES
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.suites import carry_out, cases, distributions, media
+from fairlane.topologies import addressing
 from fairlane.topologies.model import Link, queues
 
 FILES = cases.files("rfc8867")
@@ -178,7 +179,7 @@ def test_the_way_there_of_5_1_100_has_100_ms() -> None:
 
 def test_round_trips_of_5_5() -> None:
     topology = case("5.5").experiment.topology
-    path = media.addressing.path
+    path = addressing.path
     delays = [sum(p.link.delay_s for p in path(topology, f.sender, f.receiver)) for f in case("5.5").experiment.flows]
     assert delays == pytest.approx([0.010, 0.025, 0.050, 0.100, 0.150] * 2)  # video, and audio
 
@@ -207,7 +208,7 @@ def test_6_2_marks_and_its_reference_does_not() -> None:
 def test_bottlenecks_of_6_3() -> None:
     """2, 8 and 1.5 Mb/s; 100, 40 and 40 ms one way [RFC 8867 sec 6.3], figure 7: the second flow on the first bottleneck, the third on the last."""
     experiment = case("6.3").experiment
-    path = media.addressing.path
+    path = addressing.path
     ways = {f.name: path(experiment.topology, f.sender, f.receiver) for f in experiment.flows}
     assert [sum(p.link.delay_s for p in ways[f"media-{n}"]) for n in (1, 2, 3)] == pytest.approx([0.1, 0.04, 0.04])
     trunks = {name: [f"{p.node}->{p.peer}" for p in way if {p.node, p.peer} <= {"s1", "s2", "s3", "s4"}] for name, way in ways.items()}
@@ -311,7 +312,7 @@ def test_numbers_of_flows_are_those_of_the_congestion_levels(number: str, factor
     """N = ROUND(factor S), S the bandwidth-delay product and the buffer, in packets [RFC 7928 sec 8.2.1 to 8.2.4]."""
     experiment = aqm(number)
     link, flow = bottleneck(experiment), experiment.flows[0]
-    rtt_s = 2 * sum(p.link.delay_s for p in media.addressing.path(experiment.topology, flow.sender, flow.receiver))
+    rtt_s = 2 * sum(p.link.delay_s for p in addressing.path(experiment.topology, flow.sender, flow.receiver))
     size = link.rate_bps * rtt_s / 8 / flow.settings.packet_bytes + link.queue_packets
     assert len(experiment.flows) == round(factor * size)
 
@@ -589,7 +590,7 @@ def test_two_queue_managements_on_a_path() -> None:
     """Senders at L and at M, equally many, mild congestion [RFC 7928 sec 10.2]; both queues are the one that is tested; round trips of 100 ms."""
     for queue in ("pie", "red"):
         experiment = cases.load(cases.FOLDER / "rfc7928/10.toml", "tcp-sack", cases.Options(queue)).experiment
-        path = media.addressing.path
+        path = addressing.path
         ways = [path(experiment.topology, f.sender, f.receiver) for f in experiment.flows]
         assert [way[0].peer for way in ways] == ["s1"] * 4 + ["s2"] * 4 and {way[-1].node for way in ways} == {"s3"}
         trunks = {(p.node, p.peer): p.link.queue for way in ways for p in way if p.node.startswith("s") and p.peer.startswith("s")}

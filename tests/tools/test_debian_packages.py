@@ -98,15 +98,15 @@ def test_without_a_rust_that_is_new_enough_the_rest_is_installed(tmp_path: Path)
 
 
 def test_a_package_that_the_release_lacks_is_one_sentence(tmp_path: Path) -> None:
-    calls, said = System(tmp_path, {"tshark": "4", "chromium": "1", "openssl": "3", "patch": "2", "sudo": "1"}).install("test")
-    assert calls == [["tshark", "openssl", "chromium", "patch", "sudo"]]
+    calls, said = System(tmp_path, {"tshark": "4", "chromium": "1", "openssl": "3", "curl": "8", "patch": "2", "sudo": "1"}).install("test")
+    assert calls == [["tshark", "openssl", "chromium", "curl", "patch", "sudo"]]
     assert said == "fairlane: this release has no package for ns2; going on without.\n"
 
 
 def test_a_package_that_cannot_be_installed_does_not_keep_the_others_out(tmp_path: Path) -> None:
-    offered = {"tshark": "4", "chromium": "1", "openssl": "3", "patch": "2", "sudo": "1", "ns2": "2"}
+    offered = {"tshark": "4", "chromium": "1", "openssl": "3", "curl": "8", "patch": "2", "sudo": "1", "ns2": "2"}
     calls, said = System(tmp_path, offered, broken="chromium").install("test")
-    assert calls == [[*calls[0]], ["tshark"], ["openssl"], ["chromium"], ["ns2"], ["patch"], ["sudo"]]
+    assert calls == [[*calls[0]], ["tshark"], ["openssl"], ["chromium"], ["ns2"], ["curl"], ["patch"], ["sudo"]]
     assert said == "fairlane: the package chromium could not be installed; going on without.\n"
 
 
@@ -114,7 +114,7 @@ def test_without_root_the_packages_are_named(tmp_path: Path) -> None:
     calls, said = System(tmp_path, RUN, root=False).install("test")
     assert not calls
     assert said == (
-        "fairlane: missing here: tshark openssl chromium ns2 patch sudo (Debian's names). Install these packages as root; going on without.\n"
+        "fairlane: missing here: tshark openssl chromium ns2 curl patch sudo (Debian's names). Install these packages as root; going on without.\n"
     )
 
 

@@ -14,7 +14,7 @@ counter(2 * PORTS, CounterType.packets) filled;
 
 // Mixes every bit of x into every bit of the result, one to one (Stafford's variant 13 of MurmurHash3's finalizer, as in SplitMix64).
 // A CRC is unsuitable: it is linear, so a subnet's addresses spread more or less evenly than at random, which biases the estimate.
-control Mix(inout bit<64> x) {
+control MixBits(inout bit<64> x) {
     apply {
         x = x ^ (x >> 30);
         x = x * 0xBF58476D1CE4E5B9;
@@ -25,7 +25,7 @@ control Mix(inout bit<64> x) {
 }
 
 control Sketch(in headers_t hdr, in port_t port) {
-    Mix() mix;
+    MixBits() mix;
 
     bit<32> epoch = 0;
     bit<32> first = 0;
