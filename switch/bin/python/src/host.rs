@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_endpoint::sources::Stream;
+use fairlane_random::Stream;
 use fairlane_endpoint::{
     check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
 };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
-use fairlane_endpoint::sources::{seed_of, Rng};
+use fairlane_random::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
 use rustc_hash::FxHashMap;
@@ -239,7 +239,7 @@ impl Network {
                 check_session(rtp.packet_bytes, media, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase).map_err(fail)?;
                 let RtpSpec { sender: sending, receiver: receiving, application, .. } = rtp;
                 let backlog = application.map(|application| {
-                    let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                    let stream = fairlane_random::Stream::new(seed, &format!("flow {} source", spec.name));
                     Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(fail)
                 });
                 let settings = SenderSpec {
@@ -274,7 +274,7 @@ impl Network {
                 (Form::Rtp, End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
-                let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                let stream = fairlane_random::Stream::new(seed, &format!("flow {} source", spec.name));
                 let sender = RawSender::new(life(to, spec.start, spec.stop), raw, stream).map_err(fail)?;
                 let receiver = RawReceiver::new(life(from, linger.0, linger.1));
                 (Form::Raw, End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
