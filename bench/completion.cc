@@ -3,10 +3,10 @@
 // bench/completion.py compiles and runs it, with Debian's libns3-dev. Lines of the input, all numbers whole:
 //
 //   nodes COUNT
-//   link NODE NODE RATE_BPS DELAY_NS QUEUE_PACKETS
+//   link NODE NODE RATE_BPS DELAY_NS QUEUE_PACKETS MARK_FROM MARK_FROM
 //   file START_NS BYTES COUNT NODE... COUNT NODE...      nodes on the way there, and on the way back
 //
-// A queue is drop-tail, or RED's of the momentary queue where packets are marked; it holds so many packets besides the one that the link is sending.
+// A queue holds so many packets besides the one that the link is sending. It is drop-tail, and from MARK_FROM waiting packets on it marks those that come (one number for each end; 0: never).
 
 #include <cstdio>
 #include <iostream>
@@ -192,7 +192,7 @@ void pad(Ptr<const Packet> packet) {
 // What the input describes; between two nodes there is one link at most.
 class Description {
   public:
-    Description(uint32_t mark_from, uint32_t frame_bytes) : m_mark_from(mark_from), m_frame_bytes(frame_bytes) {}
+    explicit Description(uint32_t frame_bytes) : m_frame_bytes(frame_bytes) {}
 
     void read(std::istream& input) {
         std::string line, word;
@@ -225,22 +225,27 @@ class Description {
     }
 
     void read_link(std::istream& words) {
-        uint32_t a, b;
+        uint32_t a, b, mark_from[2];
         uint64_t rate_bps, delay_ns, queue;
-        words >> a >> b >> rate_bps >> delay_ns >> queue;
+        words >> a >> b >> rate_bps >> delay_ns >> queue >> mark_from[0] >> mark_from[1];
         PointToPointHelper link;
         link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate_bps)));
         link.SetChannelAttribute("Delay", TimeValue(NanoSeconds(delay_ns)));
-        link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(std::to_string(m_mark_from ? 1 : queue) + "p"));
-        if (!m_mark_from) {
+        link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(std::to_string(queue) + "p"));
+        if (!mark_from[0] && !mark_from[1]) {
             link.DisableFlowControl();
         }
         NetDeviceContainer devices = link.Install(nodes.Get(a), nodes.Get(b));
-        attach(a, b, DynamicCast<PointToPointNetDevice>(devices.Get(0)), queue);
-        attach(b, a, DynamicCast<PointToPointNetDevice>(devices.Get(1)), queue);
+        for (uint32_t end : {0, 1}) {
+            Ptr<PointToPointNetDevice> device = DynamicCast<PointToPointNetDevice>(devices.Get(end));
+            attach(end ? b : a, end ? a : b, device);
+            if (mark_from[end]) {
+                manage(device, queue, mark_from[end]);
+            }
+        }
     }
 
-    void attach(uint32_t from, uint32_t to, Ptr<PointToPointNetDevice> device, uint64_t queue) {
+    void attach(uint32_t from, uint32_t to, Ptr<PointToPointNetDevice> device) {
         Ptr<Ipv4> ipv4 = nodes.Get(from)->GetObject<Ipv4>();
         uint32_t interface = ipv4->AddInterface(device);
         if (interface == 1) {
@@ -250,16 +255,14 @@ class Description {
         m_interface[{from, to}] = interface;
         device->TraceConnectWithoutContext("MacTx", MakeCallback(&pad));
         device->GetQueue()->TraceConnectWithoutContext("Drop", MakeCallback(&drop));
-        if (m_mark_from) {
-            manage(device, queue);
-        }
     }
 
-    // A queue that marks each packet that finds so many waiting.
-    void manage(Ptr<PointToPointNetDevice> device, uint64_t queue) {
+    // RED's of the momentary queue, whose two thresholds are one.
+    void manage(Ptr<PointToPointNetDevice> device, uint64_t queue, uint32_t mark_from) {
+        device->GetQueue()->SetMaxSize(QueueSize("1p"));
         TrafficControlHelper managed;
-        managed.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", StringValue(std::to_string(queue) + "p"), "QW", DoubleValue(1), "MinTh", DoubleValue(m_mark_from - 0.5), "MaxTh",
-                                 DoubleValue(m_mark_from), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false), "MeanPktSize",
+        managed.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", StringValue(std::to_string(queue) + "p"), "QW", DoubleValue(1), "MinTh", DoubleValue(mark_from - 0.5), "MaxTh",
+                                 DoubleValue(mark_from), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false), "MeanPktSize",
                                  UintegerValue(m_frame_bytes));
         Ptr<QueueDisc> disc = managed.Install(device).Get(0);
         disc->TraceConnectWithoutContext("Drop", MakeCallback(&drop_item));
@@ -298,7 +301,7 @@ class Description {
         return way;
     }
 
-    uint32_t m_mark_from, m_frame_bytes;
+    uint32_t m_frame_bytes;
     std::vector<Ptr<Ways>> m_ways;
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> m_interface;
 };
@@ -308,7 +311,7 @@ class Description {
 int main(int argc, char** argv) {
     std::string tcp = "sack";
     double min_rto_s = 1, initial_rto_s = 1, delayed_ack_s = 0.04, seconds = 1;
-    uint32_t segment = 1460, initial_window = 10, max_window = 4 << 20, acks = 2, mark_from = 0;
+    uint32_t segment = 1460, initial_window = 10, max_window = 4 << 20, acks = 2;
     bool prr = false, flight_size = false, hystart = false;
     CommandLine options(__FILE__);
     options.AddValue("tcp", "sack, cubic or dctcp", tcp);
@@ -322,7 +325,6 @@ int main(int argc, char** argv) {
     options.AddValue("initial_rto_s", "before a round trip is measured", initial_rto_s);
     options.AddValue("acks", "segments for an ACK", acks);
     options.AddValue("delayed_ack_s", "longest delay of an ACK", delayed_ack_s);
-    options.AddValue("mark_from", "waiting packets from which on one is marked; 0: drop-tail", mark_from);
     options.AddValue("seconds", "length of the run", seconds);
     options.Parse(argc, argv);
 
@@ -348,7 +350,7 @@ int main(int argc, char** argv) {
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(congestion_control));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(prr ? TcpPrrRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId()));
 
-    Description(mark_from, segment + 54).read(std::cin);
+    Description(segment + 54).read(std::cin);
     Simulator::Stop(Seconds(seconds));
     Simulator::Run();
     std::printf("file,completion_ns,sent,retransmitted,timeouts\n");
