@@ -116,6 +116,7 @@ def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter,
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _on_signal)
     process: subprocess.Popen[bytes] | None = None
+    reader: Output | None = None
     stopped = False
     sockets = Sockets()
     try:
@@ -149,7 +150,8 @@ def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter,
     ended_s = clock.now_s()
     sockets.record(log, ended_s)
     _end(process, plan)
-    reader.join(1.0)
+    if reader is not None:
+        reader.join(1.0)
     code = process.returncode
     log.write("end", ended_s, exit_code=code, stopped=stopped)
     log.close()
