@@ -178,7 +178,7 @@ def test_a_failed_link_loses_as_much_as_in_virtual_time(tmp_path: Path) -> None:
         ("leaf1", "spine2", False), ("leaf1", "spine2", True), ("spine2", "leaf1", False), ("spine2", "leaf1", True)
     ]  # fmt: skip
     for line in said:
-        since_s = line["time_s"] - begin_s - (WORKS_S if line["up"] else FAILS_S) - REROUTE_S
+        since_s = line["t"] - begin_s - (WORKS_S if line["up"] else FAILS_S) - REROUTE_S
         assert -0.001 < since_s < 2.0, line
     summaries = {name: summary_of(out) for name, out in outs.items()}
     for name, out in outs.items():

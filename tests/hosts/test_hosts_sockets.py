@@ -231,7 +231,7 @@ def test_a_taken_port_is_named_with_the_way_out() -> None:
 def test_several_senders_use_one_port_of_a_receiver(tmp_path: Path) -> None:
     """As flows between other hosts have it in virtual time. Each datagram comes to the end of its flow, however many packets the others send."""
     port, senders = free_port(), ("127.0.0.1", "127.0.0.3", "127.0.0.4")
-    start_at = time.time() + 4.0
+    start_at = time.time() + 8.0  # of six processes, on a busy machine
     running: dict[Path, subprocess.Popen] = {}
     for n, host in enumerate(senders):
         for role, local, peer in (("receiver", RECEIVER_ADDRESS, host), ("sender", host, RECEIVER_ADDRESS)):
