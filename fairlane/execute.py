@@ -148,12 +148,10 @@ def _show(console: Console, experiment: Experiment, outcome: Outcome, figures: F
     console.print(f"results: {shown(final)}", highlight=False, soft_wrap=True)
 
 
-def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
-    """Write the results of a run in virtual time whose records are in `raw`. Refusal when `out` exists."""
-    folder = result_folder.ResultFolder(out)
+def publish(experiment: Experiment, outcome: Outcome, folder: result_folder.ResultFolder) -> Path:
+    """Write the results of a run in virtual time whose records are in `raw` of the folder's `work`."""
     try:
         made.write(folder.work, user_files.of_experiments([experiment]))
-        shutil.copytree(raw, folder.work / "raw")
         experiment = user_files.with_files(experiment, user_files.kept_names(experiment))
         _write(experiment, outcome, folder.work / "raw", folder.work, places.VIRTUAL, places.VIRTUAL.target)
         return folder.publish()

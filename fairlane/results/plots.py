@@ -30,9 +30,7 @@ _MOST_LINES = 40
 _MOST_COURSES = 2000
 
 
-def draw(
-    experiment: Experiment, folder: Path, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str
-) -> list[Path]:
+def draw(experiment: Experiment, folder: Path, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str) -> list[Path]:
     """rates.png, queue.png, and where there are ALS flows fair_rate.png, in `folder`. bottleneck: name of the link. note: fabric and
     target, under the title."""
     drawn = []
@@ -49,9 +47,7 @@ def pictures(experiment: Experiment) -> list[str]:
     return ["rates", "queue", *(["fair_rate"] if _has_als(experiment) else [])]
 
 
-def figure(
-    name: str, experiment: Experiment, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str
-) -> Figure:
+def figure(name: str, experiment: Experiment, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str) -> Figure:
     """One of `pictures`; arguments as of `draw`. ValueError for another name."""
     if name not in pictures(experiment):
         raise ValueError(f"no plot {name!r} of {experiment.id}: it has {', '.join(pictures(experiment))}")
@@ -140,10 +136,10 @@ def _largest(values: np.ndarray) -> float:
 
 def _share_lines(flows: _Arrays) -> tuple[np.ndarray, list[np.ndarray]]:
     """Max-min fair shares over time: one line for all flows that have the same while both are there. And its times."""
-    times, at = np.unique(flows["time_s"], return_inverse=True)
-    names, of = np.unique(flows["flow"], return_inverse=True)
+    times, column = np.unique(flows["time_s"], return_inverse=True)
+    names, row = np.unique(flows["flow"], return_inverse=True)
     table = np.full((len(names), len(times)), np.nan)
-    table[of, at] = np.round(flows["fair_share_bps"])
+    table[row, column] = np.round(flows["fair_share_bps"])
     # Most flows have the same shares at the same times: each such course is looked at once.
     courses = list({course.tobytes(): course for course in table}.values())
     # Those that are there longest come first: others may lie within their lines.

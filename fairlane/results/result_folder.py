@@ -148,6 +148,7 @@ def json_text(value: Any) -> str:
 
 
 _quoted = json.encoder.encode_basestring_ascii
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def _json(value: Any, line: str) -> str:
@@ -156,11 +157,15 @@ def _json(value: Any, line: str) -> str:
         return _quoted(value)
     if isinstance(value, float):
         return float.__repr__(value) if math.isfinite(value) else "null"
+    if value is None or type(value) is bool:
+        return _WORDS[value]
     if type(value) is int:
         return repr(value)
     inner = f"{line}  "
     if isinstance(value, dict):
-        members = [f"{_quoted(key) if isinstance(key, str) else _quoted(json.dumps(key))}: {_json(one, inner)}" for key, one in value.items()]
+        members = [
+            f"{_quoted(key) if isinstance(key, str) else _quoted(json.dumps(key))}: {_json(one, inner)}" for key, one in value.items()
+        ]
         return f"{{{inner}{f',{inner}'.join(members)}{line}}}" if members else "{}"
     if isinstance(value, (list, tuple)):
         return f"[{inner}{f',{inner}'.join([_json(one, inner) for one in value])}{line}]" if value else "[]"

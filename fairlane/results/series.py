@@ -216,7 +216,7 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     # A flow that was to start after the end of a shortened run is no flow of it.
     counted = conversations.of_run(folder, experiment, timing.begin_s)
     flows = [
-        _with_delays(_with_slowdown(record, experiment), f, measured)
+        _with_others(record, experiment, f, measured)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
         for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
@@ -501,19 +501,16 @@ def _ended_after(records: _Records, settings: CommandSettings) -> float:
     return float(end["t"][0] - start[0])
 
 
-def _with_slowdown(record: FlowRecord, experiment: Experiment) -> FlowRecord:
-    if math.isnan(record.completion_s) or not isinstance(record.flow.settings, TcpSettings):
-        return record
-    alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
-    return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
-
-
-def _with_delays(record: FlowRecord, flow: Flow, measured: delays.Measured) -> FlowRecord:
-    """flow: as the experiment has it, with all its receivers."""
+def _with_others(record: FlowRecord, experiment: Experiment, flow: Flow, measured: delays.Measured) -> FlowRecord:
+    """With its slowdown and its packets' delays, where they are known. flow: as the experiment has it, with all its receivers."""
+    others: dict[str, Any] = {}
+    if not math.isnan(record.completion_s) and isinstance(record.flow.settings, TcpSettings):
+        alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
+        others["slowdown"] = record.completion_s / alone_s
     one_way, rtt = measured.one_way.get((flow.name, record.flow.receiver)), measured.round_trips.get(flow.name)
-    if one_way is None and rtt is None:
-        return record
-    return dataclasses.replace(record, one_way=one_way or NO_DELAYS, rtt=rtt or NO_DELAYS)
+    if one_way is not None or rtt is not None:
+        others |= {"one_way": one_way or NO_DELAYS, "rtt": rtt or NO_DELAYS}
+    return dataclasses.replace(record, **others) if others else record
 
 
 def _from_start(records: columns.Columns) -> np.ndarray:

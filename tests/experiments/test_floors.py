@@ -69,7 +69,9 @@ hosts = [["a", "b"]]
 """
 
 
-@pytest.mark.parametrize(("kind", "said"), [("ssvp", "an equal share of s1->s2 among 1 flows is 0.001 Mb/s"), ("tcp-dctcp", "the queue of s1->s2")])
+@pytest.mark.parametrize(
+    ("kind", "said"), [("ssvp", "an equal share of s1->s2 among 1 flows is 0.001 Mb/s"), ("tcp-dctcp", "the queue of s1->s2")]
+)
 def test_any_numbers_of_ports(kind: str, said: str) -> None:
     """The bottleneck is the port of that number, wherever it stands among its switch's ports."""
     found = loader.from_document(located_toml.parse(NUMBERED.replace("KIND", kind), "net.toml"), "net")

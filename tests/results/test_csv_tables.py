@@ -39,7 +39,11 @@ def test_parts_follow_each_other() -> None:
         {"time_s": np.asarray([1.0]), "link": "c->d", "queue": [0.5]},
     ]
     found = csv_tables.joined(parts)
-    assert found["time_s"].tolist() == [1.0, 2.0, 1.0] and found["link"] == ["a->b", "a->b", "c->d"] and found["queue"].tolist() == [3.0, 4.0, 0.5]
+    assert (
+        found["time_s"].tolist() == [1.0, 2.0, 1.0]
+        and found["link"] == ["a->b", "a->b", "c->d"]
+        and found["queue"].tolist() == [3.0, 4.0, 0.5]
+    )
 
 
 VALUES = st.recursive(
