@@ -34,14 +34,6 @@ _RESOLVER = "timeout:1 attempts:1"
 """resolv.conf(5): no name server can be reached, and a program that asks one, as Python's HTTPServer does for its own name, is soon told so."""
 
 
-class _Stop(Exception):
-    """A signal asked for the end."""
-
-
-def _on_signal(number: int, frame: object) -> None:
-    raise _Stop
-
-
 @dataclass(frozen=True)
 class Plan:
     """When the program runs, and how it ends. start_s, stop_s: Unix time."""
@@ -113,13 +105,16 @@ class Output(threading.Thread):
 
 def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter, clock: Clock) -> int:
     """Runs the program and writes its records; the exit code."""
+    asked: list[int] = []  # the signals that asked for the end; one at any moment, so their handler only takes note
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _on_signal)
-    process: subprocess.Popen[bytes] | None = None
-    stopped = False
-    sockets = Sockets()
+        signal.signal(number, lambda number, _frame: asked.append(number))
+    start_s = clock.mono_ns(plan.start_s) / 1e9
+    while not asked and (left_s := start_s - clock.now_s()) > 0:
+        time.sleep(min(_POLL_S, left_s))
+    if asked:
+        log.close()
+        return 0
     try:
-        time.sleep(max(0.0, clock.mono_ns(plan.start_s) / 1e9 - clock.now_s()))
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -128,24 +123,18 @@ def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter,
             start_new_session=True,
             env={"RES_OPTIONS": _RESOLVER, **os.environ},
         )
-        assert process.stdout is not None
-        reader = Output(process.stdout, output)
-        log.write("start", clock.now_s(), role=role)
-        log.flush()
-        _follow(process, clock.mono_ns(plan.stop_s) / 1e9, sockets, log, clock)
-        stopped = process.poll() is None
-    except _Stop:
-        stopped = True
     except OSError as error:
         print(f"fairlane.hosts.command: {argv[0]}: {error.strerror or error}", file=sys.stderr)
         log.write("end", clock.now_s(), exit_code=None, stopped=False)
         log.close()
         return 1
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)  # the records are written in any case
-    if process is None:
-        log.close()
-        return 0
+    assert process.stdout is not None
+    reader = Output(process.stdout, output)
+    log.write("start", clock.now_s(), role=role)
+    log.flush()
+    sockets = Sockets()
+    _follow(process, clock.mono_ns(plan.stop_s) / 1e9, asked, sockets, log, clock)
+    stopped = process.poll() is None
     ended_s = clock.now_s()
     sockets.record(log, ended_s)
     _end(process, plan)
@@ -160,10 +149,10 @@ def run(argv: list[str], plan: Plan, output: Path, role: str, log: RecordWriter,
     return 1
 
 
-def _follow(process: subprocess.Popen[bytes], stop_s: float, sockets: Sockets, log: RecordWriter, clock: Clock) -> None:
-    """Until it ends, or has to."""
+def _follow(process: subprocess.Popen[bytes], stop_s: float, asked: list[int], sockets: Sockets, log: RecordWriter, clock: Clock) -> None:
+    """Until it ends, or has to, or is asked to."""
     sampled_s = flushed_s = clock.now_s()
-    while process.poll() is None and (now_s := clock.now_s()) < stop_s:
+    while process.poll() is None and not asked and (now_s := clock.now_s()) < stop_s:
         if now_s >= sampled_s:
             sockets.record(log, now_s)
             sampled_s = now_s + SAMPLED_S

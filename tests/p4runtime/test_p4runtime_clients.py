@@ -215,6 +215,9 @@ def test_finsy_digest_backlog(address: str, program: Program) -> None:
             await switch.write([out(source)])
         learned = await asyncio.wait_for(first, 20)
         assert [message["address"] for message in learned.data] == [1, 2, 3]
+        # Packets are queued, and an acknowledgement could overtake them.
+        while (await anext(aiter(switch.read(fy.P4CounterEntry("port_packets", index=3))))).packet_count < 7:
+            await asyncio.sleep(0.01)
         await switch.write([out(1), learned.ack(), out(1)])
         learned = await asyncio.wait_for(anext(digests), 20)
         assert sorted(message["address"] for message in learned.data) == [1, 4, 5]
