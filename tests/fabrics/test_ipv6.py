@@ -169,5 +169,6 @@ def test_mininet_has_the_means_of_virtual_time(tmp_path: Path) -> None:
 def test_files_run_over_ipv6_on_mininet(tmp_path: Path) -> None:
     """They have a process of their own, which is not iperf3."""
     file = written(tmp_path, ("tcp-cubic",), "[tcp-cubic]\nfile_bytes = 400_000\n")
-    virtual, real = (run(file, tmp_path / fabric, 6, fabric)["flows"][0] for fabric in ("virtual", "mininet"))
-    assert real["completion_s"] == pytest.approx(virtual["completion_s"], rel=0.2)
+    flow = run(file, tmp_path / "out", 6, "mininet")["flows"][0]
+    # 0.33 s at the link's rate, and a few round trips of 24 ms; more after a loss.
+    assert 0.35 < flow["completion_s"] < 1.5
