@@ -87,22 +87,6 @@ class Ways : public Ipv4RoutingProtocol {
     std::unordered_map<uint64_t, uint32_t> m_interface;
 };
 
-// New Reno that halves FlightSize [RFC 5681 eq 4]; ns-3's halves what is in the network, which leaves out what arrived or was lost.
-class FlightSizeReno : public TcpNewReno {
-  public:
-    static TypeId GetTypeId() {
-        static TypeId id = TypeId("FlightSizeReno").SetParent<TcpNewReno>().AddConstructor<FlightSizeReno>();
-        return id;
-    }
-
-    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t in_flight) override {
-        uint32_t flight = state->m_highTxMark.Get() - state->m_lastAckedSeq;
-        return std::max(2 * state->m_segmentSize, std::min(std::max(flight, in_flight), state->m_cWnd.Get()) / 2);
-    }
-
-    Ptr<TcpCongestionOps> Fork() override { return CopyObject<FlightSizeReno>(this); }
-};
-
 struct File {
     uint64_t bytes = 0;
     Time start;
@@ -115,7 +99,7 @@ struct File {
 
 std::vector<File> files;
 NodeContainer nodes;
-uint64_t dropped = 0, marked = 0;
+uint64_t marked = 0;
 
 void sent(uint32_t number, Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>) {
     if (packet->GetSize() == 0) {
@@ -170,14 +154,6 @@ void begin(uint32_t number) {
     file.sender->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
     file.sender->SetConnectCallback(MakeBoundCallback(&connected, number), MakeNullCallback<void, Ptr<Socket>>());
     file.sender->Connect(InetSocketAddress(address_of(file.to), port));
-}
-
-void drop(Ptr<const Packet>) {
-    dropped++;
-}
-
-void drop_item(Ptr<const QueueDiscItem>) {
-    dropped++;
 }
 
 void mark(Ptr<const QueueDiscItem>, const char*) {
@@ -254,7 +230,6 @@ class Description {
         ipv4->SetUp(interface);
         m_interface[{from, to}] = interface;
         device->TraceConnectWithoutContext("MacTx", MakeCallback(&pad));
-        device->GetQueue()->TraceConnectWithoutContext("Drop", MakeCallback(&drop));
     }
 
     // RED's of the momentary queue, whose two thresholds are one.
@@ -265,7 +240,6 @@ class Description {
                                  DoubleValue(mark_from), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false), "MeanPktSize",
                                  UintegerValue(m_frame_bytes));
         Ptr<QueueDisc> disc = managed.Install(device).Get(0);
-        disc->TraceConnectWithoutContext("Drop", MakeCallback(&drop_item));
         disc->TraceConnectWithoutContext("Mark", MakeCallback(&mark));
         // The device has a queue of its own, where a packet would wait that the managed queue no longer sees: it asks for one when the link is free.
         Ptr<NetDeviceQueue> ready = device->GetObject<NetDeviceQueueInterface>()->GetTxQueue(0);
@@ -312,12 +286,8 @@ int main(int argc, char** argv) {
     std::string tcp = "sack";
     double min_rto_s = 1, initial_rto_s = 1, delayed_ack_s = 0.04, seconds = 1;
     uint32_t segment = 1460, initial_window = 10, max_window = 4 << 20, acks = 2;
-    bool prr = false, flight_size = false, hystart = false;
     CommandLine options(__FILE__);
     options.AddValue("tcp", "sack, cubic or dctcp", tcp);
-    options.AddValue("flight_size", "sack: halve FlightSize", flight_size);
-    options.AddValue("prr", "recover by RFC 6937", prr);
-    options.AddValue("hystart", "of CUBIC", hystart);
     options.AddValue("segment", "payload of a full segment, bytes", segment);
     options.AddValue("initial_window", "segments", initial_window);
     options.AddValue("max_window", "bytes", max_window);
@@ -342,13 +312,12 @@ int main(int argc, char** argv) {
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(min_rto_s)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(0.5));
-    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(hystart));
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
     TypeId congestion_control = tcp == "cubic"   ? TcpCubic::GetTypeId()
                                 : tcp == "dctcp" ? TcpDctcp::GetTypeId()
-                                : flight_size    ? FlightSizeReno::GetTypeId()
                                                  : TcpNewReno::GetTypeId();
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(congestion_control));
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(prr ? TcpPrrRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
 
     Description(segment + 54).read(std::cin);
     Simulator::Stop(Seconds(seconds));
@@ -359,7 +328,7 @@ int main(int argc, char** argv) {
         long long took = file.complete.IsZero() ? -1 : (file.complete - file.start).GetNanoSeconds();
         std::printf("%u,%lld,%llu,%llu,%llu\n", number, took, (unsigned long long)file.sent, (unsigned long long)file.retransmitted, (unsigned long long)file.timeouts);
     }
-    std::fprintf(stderr, "{\"drops\": %llu, \"marks\": %llu}\n", (unsigned long long)dropped, (unsigned long long)marked);
+    std::fprintf(stderr, "{\"marks\": %llu}\n", (unsigned long long)marked);
     Simulator::Destroy();
     return 0;
 }
