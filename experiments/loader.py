@@ -414,7 +414,7 @@ def _arrivals_per_s(
     if found is None:
         links = [f"{p.node}->{p.peer}" for on_node in topology.ports().values() for p in on_node]
         raise document.error((*where, "arrivals"), f"of: no link {link!r}{schema.nearest(link, [*links, 'hosts'])}")
-    port = next(p for p in topology.ports()[found[0]] if p.number == found[1])
+    port = topology.port(*found)
     flows = _flows_through(workload, senders, receivers, topology, port)
     if flows == 0:
         raise document.error((*where, "arrivals"), f"of: no flow of {workload.name} crosses {link}")
@@ -561,7 +561,7 @@ def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
 
 def _holds_back(name: str, port: tuple[str, int], settings: Settings, topology: Topology) -> bool:
     """Whether the link, or a change of it, has a `reorder_delay_s`."""
-    link = next(p.link for p in topology.ports()[port[0]] if p.number == port[1])
+    link = topology.port(*port).link
     return bool(link.reorder_delay_s) or any(change.reorder_delay_s for change in settings.changes if change.link == name)
 
 
@@ -579,9 +579,9 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             raise document.error(
                 ("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}"
             )
-        if change.up is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).link.trace is not None:
+        if change.up is not None and topology.port(*port).link.trace is not None:
             raise document.error(("changes", i, "up"), f"{change.link} follows a trace: leave out one of the two")
-        if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
+        if change.rate_bps is not None and topology.port(*port).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
         if change.reorder and not _holds_back(change.link, port, settings, topology):
             raise document.error(

@@ -12,7 +12,7 @@ import typer
 from fairlane import ad_hoc, ad_hoc_networks, probes, user_files
 from fairlane.cli_options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Where, in_groups
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
-from fairlane.experiments import loader
+from fairlane.experiments import loader, sweep
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.base import Fabric, Settings
 from fairlane.fabrics.packets import PacketRecord
@@ -60,10 +60,12 @@ def run(
         user_files.use_scheme(path)
     if not ad_hoc_networks.describes(experiment):
         _refuse_stray(experiment, network.given())
-        from fairlane.paper import read_row, single
+        whole = loader.read(loader.find(experiment))
+        if whole.values.keys() & {*sweep.KEYS, *sweep.REPORT_KEYS, "checks"}:
+            from fairlane.paper import read_row
 
-        read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
-        if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric.laid_over):
+            read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
+        if sweep.is_several(where.fabric.laid_over(whole, extent.at or [])):
             _run_sweep(experiment, where, extent, output, own, control, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])

@@ -346,6 +346,14 @@ class Topology:
         """The ports of each switch, and the one of each of `hosts`, by number: host ports count from 0, switch ports from 1."""
         return self._ports
 
+    def port(self, node: str, number: int) -> Port:
+        """A node's port of that number; KeyError: it has none."""
+        return self._by_number[node, number]
+
+    @cached_property
+    def _by_number(self) -> dict[tuple[str, int], Port]:
+        return {(port.node, port.number): port for ports in self._ports.values() for port in ports}
+
     @cached_property
     def _ports(self) -> dict[str, tuple[Port, ...]]:
         kinds = {n.name: n.kind for n in self.nodes}

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use fairlane_device::{QueueEvent, QueueStep};
 
+use crate::error::RunError;
 use crate::identity::{Book, Identity, Route};
-use crate::network::RunError;
 use crate::packets::PacketWriter;
 use crate::trace::{Place, TraceWriter};
 use crate::{Nanos, PortId};
@@ -48,6 +48,15 @@ impl Observer {
         if let Some(trace) = &mut self.trace {
             trace.write(now, what, place, bytes, (who, Self::name(&self.names, who)));
         }
+    }
+
+    /// A frame was lost on the way. `node`: that sent it. `link`: its name, and the switch's number and the port that it left, where a switch did.
+    pub(crate) fn lost(&mut self, now: Nanos, node: &str, link: (&str, Option<(usize, PortId)>), frame: &[u8]) {
+        let (who, bytes) = (self.book.identify(frame), frame.len());
+        if let Some(packets) = &mut self.packets {
+            packets.lost(now, link, (who, bytes as u32), "link", &self.names);
+        }
+        self.log(now, ("drop", "link"), Place::at(node, 0), bytes as u64, who);
     }
 
     /// A step of a packet through a switch. `link`: the name of a port's link.
