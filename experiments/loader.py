@@ -21,7 +21,7 @@ from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.schemes import registry
 from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
-from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, MAX_HOPS, Port, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, MAX_HOPS, Port, Topology, machine
 
 FOLDER = Path(__file__).parent
 PROGRAM, PLANE = "program", "plane"
@@ -204,8 +204,8 @@ def _with_ancestors(path: Path, seen: tuple[Path, ...] = ()) -> Document:
 
 
 def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[Flow, ...]:
-    hosts = topology.hosts
-    known = dict.fromkeys(hosts)
+    hosts = topology.machines
+    known = dict.fromkeys(topology.hosts)
     # Builders put all senders before all receivers.
     free = list(zip(hosts[: len(hosts) // 2], hosts[len(hosts) // 2 :]))
     found: list[tuple[int, int, tuple[str, ...]]] = []
@@ -367,7 +367,7 @@ def _of_workload(
     assert isinstance(own, kinds.TcpSettings)
     try:
         per_s = _arrivals_per_s(workload, own, settings, topology, document, where)
-        arrivals = workloads.drawn(workload, topology.hosts, per_s, settings.seed, settings.duration_s)
+        arrivals = workloads.drawn(workload, topology.machines, per_s, settings.seed, settings.duration_s)
     except ValueError as error:
         key, _, rest = str(error).partition(": ")
         raise document.error((*where, key) if key in document.at(where) else where, rest) from error
@@ -399,7 +399,7 @@ def _arrivals_per_s(
     arrivals = workload.arrivals
     if arrivals.trace is not None:
         return math.nan
-    senders, receivers = workloads.ends(workload, topology.hosts)
+    senders, receivers = workloads.ends(workload, topology.machines)
     if arrivals.load is None:
         assert arrivals.per_s is not None
         return arrivals.per_s
@@ -501,9 +501,10 @@ def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: dict[str, None],
     algorithm = kinds.algorithm(group.kind)
     if len(ends) > 2 and not (algorithm and algorithm.layered):
         raise document.error(where, f"{group.kind} has one receiver, got {len(ends) - 1}")
-    if ends[0] in ends[1:]:
-        raise document.error(where, f"{ends[0]} cannot send to itself")
-    if len(set(ends)) < len(ends):
+    machines = [machine(end) for end in ends]
+    if machines[0] in machines[1:]:
+        raise document.error(where, f"{machines[0]} cannot send to itself")
+    if len(set(machines)) < len(machines):
         raise document.error(where, "a receiver is named twice")
 
 

@@ -61,7 +61,7 @@ def history(experiment: Experiment) -> list[tuple[float, tuple[Down, ...]]]:
     for change, node, number in experiment.changes:
         if change.up is None:
             continue
-        link = {next(p.link_index for p in experiment.topology.ports()[node] if p.number == number)}
+        link = {experiment.topology.both_ends(node, number)[0].link_index}
         down = down - link if change.up else down | link
         since_s, before = change.at_s + experiment.settings.control.reroute_s, found[-1]
         if since_s == before[0]:

@@ -27,7 +27,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fairlane import ad_hoc, floors, user_files
+from fairlane import ad_hoc, ad_hoc_networks, floors, user_files
 from fairlane.errors import Interrupted, ProgramRefused, Refusal
 from fairlane.experiments import loader
 from fairlane.experiments import sweep as sweep_of
@@ -164,7 +164,7 @@ def run(
     packets: str | Path | None = None,
     name: str = "experiment",
 ) -> Result:
-    """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", "tree" with `flows` and the options of
+    """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", another topology of `fairlane list` or a GraphML file with `flows` and the options of
     `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list;
     so with everything of which there may be several.
 
@@ -205,7 +205,7 @@ def run(
             raise Refusal(f"{', '.join(options.given())}: the dictionary has its own network and flows")
         document = sweep_of.plain(Document("the experiment's dictionary", plain(experiment), {}).checked(), at)
         chosen = loader.from_document(document, name, duration_s, seed)
-    elif str(experiment) in ad_hoc.TOPOLOGIES:
+    elif ad_hoc_networks.describes(str(experiment)):
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
     elif options.given():
         raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")

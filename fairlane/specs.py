@@ -1,6 +1,6 @@
 """Links, flows and ends of flows, as `fairlane.native` takes them.
 
-`switch/bin/python/src/specs.rs` reads these classes by the names of their fields. Instants and durations are integer
+`switch/bin/python/src/classes.rs` reads these classes by the names of their fields. Instants and durations are integer
 nanoseconds: in a `Network` from the beginning of the run, in a `HostEnd` of CLOCK_MONOTONIC.
 """
 

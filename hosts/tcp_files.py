@@ -174,6 +174,8 @@ class Host:
     connections: dict[str, socket.socket] = field(default_factory=dict)
     """Of requests that have arrived, by name."""
     faults: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    """Transfers whose other end went away: faults, unless this end is asked to end as well."""
 
     async def run(self, asked: asyncio.Event) -> None:
         """Until the plan's end, or until somebody asks for it."""
@@ -188,11 +190,12 @@ class Host:
         tasks.append(asyncio.create_task(self._sample()))
         with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
             await asyncio.wait_for(asked.wait(), max(0.0, self._mono_s(self.plan.end_s) - self.clock.now_s()))
-            self.faults.clear()  # ends that go one after the other see each other go
         for task in tasks:
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         self.faults += [repr(fault) for fault in ended if isinstance(fault, Exception)]
+        if not asked.is_set():  # ends that are asked one after the other see each other go
+            self.faults += self.gone
 
     def _mono_s(self, unix_s: float) -> float:
         return self.clock.mono_ns(unix_s) / 1e9
@@ -212,6 +215,8 @@ class Host:
             await asyncio.wait_for(work, max(0.0, stop_s - self.clock.now_s()))
         except (asyncio.TimeoutError, TimeoutError):
             pass
+        except (ConnectionResetError, BrokenPipeError) as error:
+            self.gone.append(f"{transfer.name}: {error.strerror or error}")
         except OSError as error:
             self.faults.append(f"{transfer.name}: {error.strerror or error}")
 
@@ -248,6 +253,7 @@ class Host:
                 part = _CHUNK[: min(left, len(_CHUNK))]
                 await loop.sock_sendall(connection, part)
                 left -= len(part)
+                await asyncio.sleep(0)  # a socket that takes all at once does not let others go first: timers and other transfers
             if transfer.answered:
                 while _unacknowledged(connection):
                     await asyncio.sleep(_ACKNOWLEDGED_POLL_S)
@@ -286,6 +292,7 @@ class Host:
                 if got == 0:
                     return  # the other end has stopped
                 end.received += got
+                await asyncio.sleep(0)  # as in _send
             end.delivered()
         self.over[transfer.name].set()
         if not transfer.answered:

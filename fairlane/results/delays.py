@@ -20,7 +20,7 @@ from fairlane.results.completions import PERCENTILES
 
 NS = 1e9
 _BITS = 7
-"""A power of two has 2^7 bins (switch/units/src/delays.rs)."""
+"""A power of two has 2^7 bins (switch/units/src/histogram.rs)."""
 FIGURES = ("mean", *(f"p{part}" for part in PERCENTILES))
 """What there is of each kind of delay, in seconds."""
 

@@ -21,6 +21,7 @@ from fairlane.controller.core import SwitchControl
 from fairlane.controller.grpc_client import GrpcSwitch
 from fairlane.controller.plane import calls
 from fairlane.controller.plane.names import Names, counter_rows, digest_rows
+from tests.waiting import until
 
 ADDRESS = "127.0.0.1:9559"
 
@@ -108,7 +109,7 @@ def main(program: str, bmv2_json: str, p4info_path: str) -> None:
         receiver.settimeout(5.0)
         sender.send(frame(compound(100_000_000, 0)))
         received = receiver.recv(2000)
-        time.sleep(0.5)
+        until(lambda: digests, limit_s=10.0)
         on.cells(control.cells()).read()
         control.on_counters(1.0, answers[0])
         records = control.finish(2.0, 5)

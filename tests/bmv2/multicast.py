@@ -8,6 +8,7 @@ Arguments: the switch's program, the BMv2 JSON, the P4Info. Prints one JSON obje
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -151,14 +152,24 @@ def main(program: str, bmv2_json: str, p4info: str) -> None:
                 time.sleep(0.1)
         control = Control(configuration(bmv2_json, p4info))
 
-        def got(sender: str) -> dict[str, list[int]]:
-            """R_d of each packet that a host gets of one that `sender` sends."""
+        def got(sender: str, *receivers: str) -> dict[str, list[int]]:
+            """R_d of each packet that a host gets of one that `sender` sends: once these have theirs, and a while after that."""
             time.sleep(0.3)
             for host in hosts.values():
                 host.do("take")
             hosts[sender].do("send", GROUP, compound(100_000_000, 0).hex())
+            found: dict[str, list[int]] = {name: [] for name in hosts}
+
+            def taken() -> bool:
+                for name, host in hosts.items():
+                    found[name] += [int(payload[-24:-8], 16) for _, payload in host.do("take")]
+                return all(found[name] for name in receivers)
+
+            with contextlib.suppress(TimeoutError):  # whoever compares sees which one has none
+                until(taken)
             time.sleep(0.5)
-            return {name: [int(payload[-24:-8], 16) for _, payload in host.do("take")] for name, host in hosts.items()}
+            taken()
+            return found
 
         result["nobody"] = got("h0")
         # One after the other: messages of two switches may overtake each other.
@@ -166,10 +177,10 @@ def main(program: str, bmv2_json: str, p4info: str) -> None:
         until(lambda: len(memberships()) == 1)
         hosts["h2"].do("join", GROUP)
         until(lambda: len(memberships()) == 2)
-        result["two"] = got("h0")
+        result["two"] = got("h0", "h1", "h2")
         hosts["h0"].do("join", GROUP)
         until(lambda: len(memberships()) == 3)
-        result["three"] = {name: got(name) for name in HOSTS}
+        result["three"] = {name: got(name, *(other for other in HOSTS if other != name)) for name in HOSTS}
 
         # While h0 sends each few milliseconds: how long after a leave and a join does the stream end and begin?
         stop = threading.Event()
@@ -191,24 +202,25 @@ def main(program: str, bmv2_json: str, p4info: str) -> None:
         hosts["h2"].do("take")
         joined = time.time()
         hosts["h2"].do("join", GROUP)
-        time.sleep(0.5)
-        result["join_s"] = hosts["h2"].do("take")[0][0] - joined
+        arrived: list[list] = []
+        until(lambda: arrived.extend(hosts["h2"].do("take")) or arrived)
+        result["join_s"] = arrived[0][0] - joined
         stop.set()
         thread.join()
         hosts["h0"].do("leave", GROUP)
         until(lambda: len(memberships()) == 6)
         hosts["h2"].do("leave", GROUP)
         until(lambda: len(memberships()) == 7)
-        result["one"] = got("h0")
+        result["one"] = got("h0", "h1")
 
         control.stop()
-        result["alone"] = got("h0")
+        result["alone"] = got("h0", "h1")
         control = Control(configuration(bmv2_json, p4info))
         until(lambda: len(memberships()) == 8)
-        result["restarted"] = got("h0")
+        result["restarted"] = got("h0", "h1")
         hosts["h2"].do("join", GROUP)
         until(lambda: len(memberships()) == 9)
-        result["joined again"] = got("h0")
+        result["joined again"] = got("h0", "h1", "h2")
         control.stop()
 
         # With queries: who answers stays, who cannot any more goes.
@@ -218,7 +230,7 @@ def main(program: str, bmv2_json: str, p4info: str) -> None:
         result["answered"] = len(memberships())
         run("ip", "link", "set", "s2-2", "down")
         result["expired_s"] = until(lambda: len(memberships()) == 12, 10)
-        result["expired"] = got("h0")
+        result["expired"] = got("h0", "h1")
         control.stop()
     finally:
         for process in processes:

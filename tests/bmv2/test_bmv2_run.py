@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from fairlane import probes
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.processes import Identity
 from tests.running import Run, flows_are_up, runs
+from tests.waiting import until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
 for _reason, _holds in (
@@ -125,10 +125,7 @@ def test_a_run_that_is_killed_leaves_no_process_and_only_what_the_next_one_remov
     assert len(hosts) == 20 and len(processes) > 40
     run.process.kill()
     run.process.wait()
-    deadline = time.monotonic() + 10.0
-    while any(p.alive() for p in processes) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [p for p in processes if p.alive()]
+    until(lambda: not [p for p in processes if p.alive()], what="the end of the run's children")
     # Hosts' namespaces have no name: they went with their last process.
     assert not hosts & {_namespace(path) for path in Path("/proc").iterdir() if path.name.isdigit()}
     leftovers.clean()

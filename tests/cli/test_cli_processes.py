@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,17 +17,13 @@ from fairlane.fabrics import leftovers
 from fairlane.fabrics.leftovers import RunRecord
 from fairlane.fabrics.processes import Identity, Process, spawn, stop_all
 from fairlane.fabrics.supervisor import MAX_RESTARTS, Supervisor
+from tests.waiting import until
 
 ROOT = probes.ROOT
 
 
-def gone(pid: int, within_s: float = 5.0) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if Identity.of(pid) is None:
-            return True
-        time.sleep(0.02)
-    return False
+def wait_until_gone(pid: int) -> None:
+    until(lambda: Identity.of(pid) is None, what=f"the end of process {pid}")
 
 
 def test_a_child_ends_when_asked(tmp_path: Path) -> None:
@@ -39,8 +34,7 @@ def test_a_child_ends_when_asked(tmp_path: Path) -> None:
 
 def test_a_deaf_child_is_made_to_end(tmp_path: Path) -> None:
     child = spawn("deaf", ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"], tmp_path / "log")
-    while child.last_words() != "deaf":
-        time.sleep(0.02)
+    until(lambda: child.last_words() == "deaf")
     stop_all([child], grace_s=0.2)
     assert child.exit_code() == -signal.SIGKILL
 
@@ -64,15 +58,14 @@ def test_children_die_with_a_killed_parent(tmp_path: Path, with_children: bool) 
         text=True,
     )
     child = int(parent.stdout.readline())
-    while not pids.exists() or not pids.read_text().strip():
-        time.sleep(0.02)
+    until(lambda: pids.exists() and pids.read_text().strip())
     session = Identity.of(child).session()
     assert session
     parent.kill()
     parent.wait()
-    assert gone(child)
+    wait_until_gone(child)
     for member in session:
-        assert gone(member.pid)
+        wait_until_gone(member.pid)
     if with_children:
         remaining = subprocess.run(["pgrep", "-f", "^sleep 61$"], capture_output=True, text=True, check=False).stdout.split()
         assert not [p for p in remaining if Identity.of(int(p))]
@@ -150,9 +143,7 @@ def test_a_live_run_in_another_namespace_is_left_alone(tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     process.stdout.close()
-    deadline = time.monotonic() + 10
-    while record.alive() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: not record.alive())
     leftovers.clean(tmp_path)
     assert not list(tmp_path.glob("f*"))
 

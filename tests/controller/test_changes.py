@@ -21,6 +21,7 @@ from fairlane.controller.p4info import P4Info
 from fairlane.controller.runner import Controller
 from tests.controller.test_runner import ROOT, fair_rates
 from tests.p4runtime import support
+from tests.waiting import until
 
 PORTS = {"s1": {1}}
 
@@ -90,10 +91,7 @@ def controlled(
     runner.start()
 
     def wait_for(rates: list[int]) -> None:
-        deadline = time.monotonic() + 20
-        while sorted(fair_rates(session._client, p4info)) != rates:
-            assert time.monotonic() < deadline, fair_rates(session._client, p4info)
-            time.sleep(0.1)
+        until(lambda: sorted(fair_rates(session._client, p4info)) == rates, what=f"{rates}")
 
     try:
         assert session.ready.wait(20)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from fairlane.controller.grpc_client import GrpcSwitch
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.runner import Controller
 from tests.p4runtime import support
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,12 +43,9 @@ def test_a_switch_left_between_pipeline_and_entries_is_filled(program: str, tmp_
         runner = threading.Thread(target=controller.run)
         runner.start()
         try:
-            assert session.ready.wait(20)
-            deadline = time.monotonic() + 20
-            rates: list[int] = []
-            while len(rates) < 2 and time.monotonic() < deadline:
-                time.sleep(0.2)
-                rates = fair_rates(session._client, p4info) if session._client and session.ready.is_set() else []
+            assert session.ready.wait(60)
+            found = lambda: fair_rates(session._client, p4info) if session._client and session.ready.is_set() else []
+            rates = until(lambda: found() if len(found()) >= 2 else [])
         finally:
             controller.stop()
             runner.join(10)

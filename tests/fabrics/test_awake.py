@@ -3,25 +3,25 @@
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from fairlane.fabrics import awake
 from fairlane.fabrics.processes import Identity, Process, spawn, stop_all
+from tests.waiting import until
 
 
 def loops(process: Process) -> list[Identity]:
     """Once all of them loop at the lowest priority."""
     leader = Identity.of(process.pid)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+
+    def all_loops() -> list[Identity]:
         found = [p for p in leader.session() if p != leader]
-        if len(found) == len(os.sched_getaffinity(0)) and all(os.sched_getscheduler(p.pid) == os.SCHED_IDLE for p in found):
-            return found
-        time.sleep(0.05)
-    pytest.fail("no loop for each processor")
+        ready = len(found) == len(os.sched_getaffinity(0)) and all(os.sched_getscheduler(p.pid) == os.SCHED_IDLE for p in found)
+        return found if ready else []
+
+    return until(all_loops, what="a loop for each processor")
 
 
 @pytest.mark.parametrize("end", ["in order", "killed"])
@@ -37,10 +37,7 @@ def test_a_loop_for_each_processor_gives_way_and_ends_with_the_run(tmp_path: Pat
         else:
             os.kill(process.pid, signal.SIGKILL)
             process.wait(5)
-        deadline = time.monotonic() + 10
-        while any(p.alive() for p in found):
-            assert time.monotonic() < deadline, "a loop is left behind"
-            time.sleep(0.05)
+        until(lambda: not any(p.alive() for p in found), what="the loops' end")
     finally:
         stop_all([process])
     assert process.last_words() == ""

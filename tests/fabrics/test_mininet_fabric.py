@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +30,7 @@ if not probes.has_mininet():
     pytest.skip("needs Mininet (apt-get install mininet)", allow_module_level=True)
 
 from fairlane.fabrics.mininet_builder import FabricError, HostShaping, MininetNetwork, interface_name, port_settings
+from tests.waiting import until
 
 ROOT = probes.ROOT
 TOPOLOGY = builders.dumbbell(2, LinkSpec(10e6, 0.005, 100), LinkSpec(100e6, 0.001, 50))
@@ -181,10 +181,7 @@ time.sleep(300)
     assert not [r for r in leftovers.clean() if prefix in r], "a live run is left alone"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    deadline = time.monotonic() + 5.0
-    while any(m.alive() for m in members) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [m for m in members if m.alive()], "children die with their run"
+    until(lambda: not [m for m in members if m.alive()], what="the end of the run's children")
     leftovers.clean()
     assert leftovers.interfaces(prefix) == [] and not daemon.alive()
     assert prefix not in [r.prefix for r in leftovers.records()]

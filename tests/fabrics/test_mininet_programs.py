@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ import pytest
 from fairlane import api, probes
 from fairlane.experiments import loader
 from fairlane.fabrics import leftovers
+from tests.fabrics.late import summary_of
+from tests.waiting import until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
 for _reason, _holds in (
@@ -94,6 +95,7 @@ def test_programs_are_measured_as_they_measure_themselves(tmp_path: Path) -> Non
     summary, out, printed = run(tmp_path, PING + IPERF + HTTP, 8.0)
     assert summary["events"] == [], printed
     raw = out / "raw"
+    summary_of(out)
     # iperf3's own count of what arrived, and the switches'.
     said = json.loads((raw / "iperf.sender.out").read_text())["end"]
     iperf = flow(summary, "iperf")
@@ -136,10 +138,8 @@ def test_nothing_stays_after_a_run_that_is_ended(tmp_path: Path) -> None:
     file.write_text(NETWORK.replace("DURATION", "60") + PING + stubborn)
     log = (tmp_path / "printed").open("w+")
     process = subprocess.Popen(arguments(file, tmp_path / "out"), stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
-    deadline = time.monotonic() + 60
-    while not _running("sleep 4242") and time.monotonic() < deadline:
-        assert process.poll() is None, (tmp_path / "printed").read_text()
-        time.sleep(0.1)
+    until(lambda: _running("sleep 4242") or process.poll() is not None)
+    assert process.poll() is None, (tmp_path / "printed").read_text()
     record = next(r for r in leftovers.records() if r.owner.pid == process.pid)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) not in (0, None)
@@ -155,16 +155,11 @@ def test_nothing_stays_after_a_run_that_is_killed(tmp_path: Path) -> None:
     file.write_text(NETWORK.replace("DURATION", "60") + stubborn)
     with (tmp_path / "printed").open("w") as log:
         process = subprocess.Popen(arguments(file, tmp_path / "out"), stdout=log, stderr=subprocess.STDOUT, cwd=ROOT)
-    deadline = time.monotonic() + 60
-    while not _running("sleep 4343") and time.monotonic() < deadline:
-        assert process.poll() is None, (tmp_path / "printed").read_text()
-        time.sleep(0.1)
+    until(lambda: _running("sleep 4343") or process.poll() is not None)
+    assert process.poll() is None, (tmp_path / "printed").read_text()
     os.kill(process.pid, signal.SIGKILL)
     process.wait(10)
-    deadline = time.monotonic() + 10
-    while _running("sleep 4343") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _running("sleep 4343")
+    until(lambda: not _running("sleep 4343"), what="its end")
     leftovers.clean()
 
 
@@ -222,6 +217,10 @@ def test_files_and_queries_take_as_long_as_in_virtual_time(tmp_path: Path) -> No
     summary, out, printed = run(tmp_path, FILES, 8.0)
     assert summary["events"] == [], printed
     file = tmp_path / "run.toml"
+    # One process for each host, whatever the number of its flows.
+    assert len(list((out / "raw").glob("files.*.json"))) == 8
+    assert "/tmp" not in (out / "raw" / "files.h1.json").read_text()
+    summary_of(out)
     virtual = api.run_experiment(loader.load(file), out=tmp_path / "virtual").summary
     first, other = flow(summary, "first"), flow(virtual, "first")
     assert first["completion_s"] == pytest.approx(other["completion_s"], rel=0.15)
@@ -233,9 +232,6 @@ def test_files_and_queries_take_as_long_as_in_virtual_time(tmp_path: Path) -> No
         assert modelled["completion_s"]["p50"] * 0.7 < real["completion_s"]["p50"] < modelled["completion_s"]["p50"] * 3
     table = pd.read_csv(out / "queries.csv")
     assert set(table["workload"]) == {"web", "search"} and table["completion_s"].notna().any()
-    # One process for each host, whatever the number of its flows.
-    assert len(list((out / "raw").glob("files.*.json"))) == 8
-    assert "/tmp" not in (out / "raw" / "files.h1.json").read_text()
 
 
 def test_the_schedule_of_files_is_kept(tmp_path: Path) -> None:
@@ -252,7 +248,9 @@ def test_the_schedule_of_files_is_kept(tmp_path: Path) -> None:
         start = json.loads((out / "raw" / f"w-{n}.sender.jsonl").read_text().splitlines()[0])
         late.append(start["t"] - begin - n / 10)
         assert start["late_s"] == pytest.approx(late[-1], abs=2e-3)
-    assert min(late) >= -1e-3 and sorted(late)[10] < 0.05
+    assert min(late) >= -1e-3
+    summary_of(out)
+    assert sorted(late)[10] < 0.05
 
 
 @needs("ffmpeg")

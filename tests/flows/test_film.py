@@ -223,7 +223,7 @@ def test_the_program_beside_says_why_it_ended(tmp_path: Path, capfd: pytest.Capt
     (tmp_path / "x.y4m").write_bytes(b"nothing\n")
     encoder = beside.encoder(Source("film", file=str(tmp_path / "x.y4m")), 1000, time.monotonic_ns())
     with pytest.raises(beside.FilmError, match="exit code 1"):
-        time.sleep(0.5)
+        encoder._process.wait(60)  # before its socket is closed
         encoder.close()
     assert "not YUV4MPEG2" in capfd.readouterr().err
 

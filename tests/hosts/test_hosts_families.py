@@ -9,11 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import until
 
 SENDER, RECEIVERS = "127.0.0.1", ("127.0.0.2", "127.0.0.3")
 WINDOW = '''
@@ -253,9 +256,13 @@ def test_the_kernel_says_joins_and_leaves_in_igmpv2() -> None:
         listener = subprocess.Popen(["ip", "netns", "exec", far, sys.executable, "-c", LISTEN, "v0"], stdout=subprocess.PIPE, text=True)
         assert listener.stdout.readline() == "ready\n"
         subprocess.run(["ip", "netns", "exec", near, sys.executable, "-c", JOIN_AND_LEAVE], check=True, timeout=30)
-        time.sleep(0.3)
+        lines: list[str] = []
+        reader = threading.Thread(target=lambda: lines.extend(iter(listener.stdout.readline, "")), daemon=True)
+        reader.start()
+        until(lambda: len(set(lines)) >= 4, what="four messages")  # reports are repeated
         listener.terminate()
-        frames = [bytes.fromhex(line) for line in listener.communicate(timeout=10)[0].splitlines()]
+        reader.join(10)
+        frames = [bytes.fromhex(line) for line in lines]
     finally:
         if listener is not None:
             listener.kill()

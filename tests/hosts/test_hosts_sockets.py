@@ -18,6 +18,7 @@ native = pytest.importorskip("fairlane.native", reason="the module fairlane.nati
 from fairlane import specs
 from fairlane.hosts.algorithms import base
 from fairlane.native import emit_rtcp, parse_rtcp
+from tests.waiting import until
 
 ROUTER_ALERT_OPTION = bytes.fromhex("94040000")
 GROUP = "239.7.7.7"
@@ -47,6 +48,13 @@ def agent(role: str, log: Path, *more: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def waiting_bytes(address: str, port: int) -> int:
+    """Of datagrams in the sockets that are bound there, not read yet: 0 once whoever has them has come to the last one."""
+    local = f"{int.from_bytes(socket.inet_aton(address), sys.byteorder):08X}:{port:04X}"
+    rows = [line.split() for line in Path("/proc/net/udp").read_text().splitlines()[1:]]
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if row[1] == local)
+
+
 def records(log: Path, kind: str) -> list[dict]:
     return [r for r in map(json.loads, log.read_text().splitlines()) if r["kind"] == kind]
 
@@ -57,15 +65,15 @@ def test_a_flow_end_to_end(tmp_path: Path) -> None:
     sent_log, received_log = tmp_path / "s.jsonl", tmp_path / "r.jsonl"
     common = ("--port", port, "--max-rate", "2mbit", "--seed", "3", "--param", "adaptation_interval_s=1.5")
     receiver = agent("receiver", received_log, *common)
-    while receiver.poll() is None and not (received_log.exists() and received_log.stat().st_size):
-        time.sleep(0.02)  # it must listen before anything is sent, however busy the machine is
+    # It must listen before anything is sent, however busy the machine is.
+    until(lambda: receiver.poll() is not None or (received_log.exists() and received_log.stat().st_size))
     start_at = time.time() + 3.0
     sender = agent("sender", sent_log, *common, "--start-at", f"{start_at}", "--param", "initial_rate_bps=400000")
     try:
         time.sleep(10.5)
         sender.send_signal(signal.SIGTERM)
         assert sender.communicate(timeout=10)[1] == "" and sender.returncode == 0
-        time.sleep(0.2)
+        until(lambda: '"kind":"bye"' in received_log.read_text(), what="the BYE")  # behind all else
         receiver.send_signal(signal.SIGTERM)
         assert receiver.communicate(timeout=10)[1] == "" and receiver.returncode == 0
     finally:
@@ -117,7 +125,7 @@ def test_a_process_in_a_large_group_waits_to_say_bye(tmp_path: Path, signalled: 
             for ssrc in range(2, 62):
                 control.sendto(emit_rtcp(specs.Compound(ssrc)), address)
             if signalled:
-                time.sleep(0.3)
+                until(lambda: waiting_bytes(*address) == 0, what="that all are heard")
                 sender.send_signal(signal.SIGTERM)
             sender.communicate(timeout=12)
         finally:
@@ -155,7 +163,7 @@ def test_sender_control_packets_on_the_wire(tmp_path: Path) -> None:
             lie = (0xABCD, 255, 0x7FFFFF, 0, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
             for answer in (b"", b"\x80", b"\xff" * 40, emit_rtcp(specs.Compound(9, blocks=[lie]))):
                 control.sendto(answer, address)
-            time.sleep(0.5)
+            until(lambda: '"kind":"feedback"' in (tmp_path / "s.jsonl").read_text(), what="the feedback in the log")
             assert sender.poll() is None
         finally:
             sender.send_signal(signal.SIGINT)
@@ -226,6 +234,26 @@ def test_a_taken_port_is_named_with_the_way_out() -> None:
     )
     del sink
     native.HostEnd.sink(place(port))
+
+
+def test_several_senders_use_one_port_of_a_receiver(tmp_path: Path) -> None:
+    """As flows between other hosts have it in virtual time. Each datagram comes to the end of its flow, however many packets the others send."""
+    port, senders = free_port(), ("127.0.0.1", "127.0.0.3", "127.0.0.4")
+    start_at = time.time() + 8.0  # of six processes, on a busy machine
+    running: dict[Path, subprocess.Popen] = {}
+    for n, host in enumerate(senders):
+        for role, local, peer in (("receiver", RECEIVER_ADDRESS, host), ("sender", host, RECEIVER_ADDRESS)):
+            log = tmp_path / f"{role}{n}.jsonl"
+            more = ["--start-at", f"{start_at}", "--stop-at", f"{start_at + 2}"] if role == "sender" else ["--stop-at", f"{start_at + 3}"]
+            more += ["--algorithm", "none", "--source", f"cbr:rate_bps={(n + 1) * 400_000}", "--packet-bytes", "500"]
+            command = [sys.executable, "-m", "fairlane.hosts.agent", "--role", role, "--local", local, "--peer", peer]
+            running[log] = subprocess.Popen([*command, "--port", str(port), "--log", str(log), *more], stderr=subprocess.PIPE, text=True)
+    for process in running.values():
+        assert (process.communicate(timeout=30)[1], process.returncode) == ("", 0)
+    for n in range(len(senders)):
+        (sent,), (received,) = (records(tmp_path / f"{role}{n}.jsonl", "end") for role in ("sender", "receiver"))
+        assert received["received_packets"] == sent["sent_packets"] == pytest.approx((n + 1) * 200, rel=0.05)
+        assert received["malformed_packets"] == 0
 
 
 def test_an_address_of_another_host_is_named() -> None:

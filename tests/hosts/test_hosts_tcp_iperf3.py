@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlane.hosts.tcp_iperf3 import Iperf3Error, TcpFlow, parse_result
+from fairlane.hosts.tcp_iperf3 import Iperf3Error, TcpFlow, established_connections, parse_result
+from tests.waiting import until
 
 FLOW = TcpFlow("10.0.0.1", "10.0.0.2", 5201)
 NO_IPERF3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed (apt-get install iperf3)")
@@ -34,7 +35,9 @@ def result(sender: bool, *payloads: int, **more: str) -> str:
 
 def test_commands() -> None:
     assert " ".join(FLOW.receiver_command()) == "iperf3 -s -1 -J -i 0.5 -B 10.0.0.2 -p 5201"
-    assert " ".join(FLOW.sender_command(29.3)) == ("iperf3 -c 10.0.0.2 -B 10.0.0.1 -p 5201 -J -i 0.5 -t 30 -C reno -M 960 -l 948")
+    assert " ".join(FLOW.sender_command(29.3)) == (
+        "iperf3 -c 10.0.0.2 -B 10.0.0.1 -p 5201 --cport 5201 -J -i 0.5 -t 30 -C reno -M 960 -l 948"
+    )
     # Below the least that a socket takes, the receiver's route says it.
     small = TcpFlow("10.0.0.1", "10.0.0.2", 5201, packet_bytes=100, timestamps=False).sender_command(1.0)
     assert "-M" not in small and small[-2:] == ["-l", "60"]
@@ -83,8 +86,9 @@ def test_a_reno_flow_cut_short(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "fairlane.hosts.tcp_iperf3", "--role", role, "--local", local, "--peer", peer]
         command += ["--port", str(port), "--duration", "30", "--log", str(tmp_path / role)]
         ends[role] = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.6)
+        until((tmp_path / role).exists)
     try:
+        until(lambda: established_connections(port) >= 4, what="a flow with iperf3's connection for control")  # each seen from both ends
         time.sleep(2.0)
         ends["sender"].send_signal(signal.SIGTERM)
         for end in ends.values():

@@ -28,6 +28,7 @@ sys.path.insert(0, str(probes.ROOT / "bench"))
 
 import hostile_clients
 from control import rss_bytes
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(support.is_reference(), reason="BMv2 has no such limits")
 
@@ -158,10 +159,7 @@ def test_half_sent_messages_have_a_bound() -> None:
         served(found)
         stopped.set()
         assert 30 < most < 200
-        deadline = time.monotonic() + 30
-        while found.rss_mb() - before > 60:
-            assert time.monotonic() < deadline, f"{found.rss_mb() - before:.0f} MB are kept"
-            time.sleep(0.2)
+        until(lambda: found.rss_mb() - before <= 60, what="memory given back")
 
 
 def test_a_length_alone_takes_no_memory() -> None:

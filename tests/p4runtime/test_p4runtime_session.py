@@ -462,12 +462,13 @@ class TestDigests:
         assert self.addresses(client.stream.receive("digest")) == [1]
 
     def test_known_until_the_time_has_passed(self, client: Client, names: Names) -> None:
-        self.enable(client, names, max_timeout_ns=0, max_list_size=1, ack_timeout_ns=300_000_000)
+        self.enable(client, names, max_timeout_ns=0, max_list_size=1, ack_timeout_ns=1_000_000_000)
+        begin = time.monotonic()
         self.learn(client, 1)
         client.stream.receive("digest")
         self.learn(client, 1)
         client.stream.nothing("digest", 0.1)
-        time.sleep(0.4)
+        time.sleep(max(0.0, begin + 1.1 - time.monotonic()))
         self.learn(client, 1)
         assert self.addresses(client.stream.receive("digest")) == [1]
 

@@ -18,6 +18,7 @@ from fairlane import probes
 from fairlane.errors import Refusal
 from fairlane.results import held, result_folder
 from fairlane.results.result_folder import ResultFolder
+from tests.waiting import until
 
 ROOT = probes.ROOT
 
@@ -169,22 +170,15 @@ def second_begins() -> None:
     time.sleep(1.02 - time.time() % 1)
 
 
-def wait_for(holds: Callable[[], object]) -> None:
-    end_s = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
-
-
 def _four_runs(tmp_path: Path, begin: Callable[[int, list[str]], subprocess.Popen]) -> None:
     """Four runs with the same default name, one of them killed, and a fifth after them: every result that was finished is there."""
     results = tmp_path / "results" / "als-3"
     command = [sys.executable, "-m", "fairlane", "run", "als-3", "--duration", "8"]
     second_begins()
     runs = [begin(number, command if number else [*command[:-1], "3000"]) for number in range(4)]
-    wait_for(lambda: results.is_dir() and len(names(results)) >= 4)
+    until(lambda: results.is_dir() and len(names(results)) >= 4)
     # The long run's name is known by its records alone.
-    wait_for(lambda: any(path.is_file() for path in results.glob(".*.unfinished/raw/controller.csv")))
+    until(lambda: any(path.is_file() for path in results.glob(".*.unfinished/raw/controller.csv")))
     assert all(run.wait(100) == 0 for run in runs[1:])
     os.killpg(runs[0].pid, signal.SIGKILL)
     runs[0].wait()

@@ -1,4 +1,4 @@
-"""CoDel of users' links (p4src/schemes/codel/codel.p4, RFC 8289) in virtual time; switch/p4/stf/tests/queues holds its arithmetic against the RFC's pseudocode."""
+"""CoDel of users' links (p4src/schemes/codel/codel.p4, RFC 8289) in virtual time; switch/node/stf/tests/queues holds its arithmetic against the RFC's pseudocode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DualPI2 of users' links (p4src/schemes/dualpi2/dualpi2.p4) in virtual time; switch/p4/stf/tests/queues compares its arithmetic with [RFC 9332 sec A]."""
+"""DualPI2 of users' links (p4src/schemes/dualpi2/dualpi2.p4) in virtual time; switch/node/stf/tests/queues compares its arithmetic with [RFC 9332 sec A]."""
 
 from __future__ import annotations
 

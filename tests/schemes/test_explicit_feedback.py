@@ -1,4 +1,4 @@
-"""XCP and ABC (p4src/schemes/xcp, p4src/schemes/abc and their senders) in virtual time. switch/p4/stf/tests/queues holds the switch's arithmetic."""
+"""XCP and ABC (p4src/schemes/xcp, p4src/schemes/abc and their senders) in virtual time. switch/node/stf/tests/queues holds the switch's arithmetic."""
 
 from __future__ import annotations
 

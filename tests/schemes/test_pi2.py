@@ -1,4 +1,4 @@
-"""PI2 of users' links (p4src/schemes/pi2/pi2.p4) in virtual time; switch/p4/stf/tests/queues holds its arithmetic against the formula."""
+"""PI2 of users' links (p4src/schemes/pi2/pi2.p4) in virtual time; switch/node/stf/tests/queues holds its arithmetic against the formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PIE of users' links (p4src/schemes/pie/pie.p4, RFC 8033) in virtual time; switch/p4/stf/tests/queues holds its arithmetic against the RFC's."""
+"""PIE of users' links (p4src/schemes/pie/pie.p4, RFC 8033) in virtual time; switch/node/stf/tests/queues holds its arithmetic against the RFC's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RCP (p4src/schemes/rcp, hosts/algorithms/rcp.py) in virtual time: it converges to C / N. switch/p4/stf/tests/queues holds the switch's arithmetic."""
+"""RCP (p4src/schemes/rcp, hosts/algorithms/rcp.py) in virtual time: it converges to C / N. switch/node/stf/tests/queues holds the switch's arithmetic."""
 
 from __future__ import annotations
 

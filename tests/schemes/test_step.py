@@ -1,4 +1,4 @@
-"""Step marking of users' links (p4src/schemes/step/step.p4) with DCTCP (RFC 8257) in virtual time; switch/p4/stf/tests/queues holds the marks against their definition."""
+"""Step marking of users' links (p4src/schemes/step/step.p4) with DCTCP (RFC 8257) in virtual time; switch/node/stf/tests/queues holds the marks against their definition."""
 
 from __future__ import annotations
 

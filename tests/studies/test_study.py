@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.studies import carry_out, collect, compare, drawing, page, points, read, schedule
 from fairlane.studies.study import Comparison
+from tests.waiting import until
 
 STUDY = """
 title = "One flow of two kinds beside TCP"
@@ -114,10 +114,7 @@ def kept(out: Path) -> list[Path]:
 
 
 def wait_for_results(out: Path, number: int) -> None:
-    deadline = time.monotonic() + 60
-    while len(kept(out)) < number:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: len(kept(out)) >= number)
 
 
 def workers_of(pid: int) -> list[int]:

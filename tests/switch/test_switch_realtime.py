@@ -27,6 +27,7 @@ from fairlane import probes
 sys.path.insert(0, str(probes.ROOT / "bench"))
 
 import veths
+from tests.waiting import until
 
 pytestmark = pytest.mark.root
 
@@ -228,11 +229,11 @@ def test_an_interface_may_be_removed_and_made_anew(net: veths.Network, program: 
 def test_vlan_tags_pass(net: veths.Network, program: Path, tmp_path: Path) -> None:
     """The kernel takes the tag off a frame before a raw socket sees it: the switch puts it back."""
     tagged = bytes.fromhex("020000000202 020000000101 8100 a005 0800") + bytes(range(64))
-    with switch(net, program, "--pcap", tmp_path, "--", "--grpc-server-addr", "127.0.0.1:9608"):
+    with switch(net, program, "--pcap", tmp_path, "--", "--grpc-server-addr", "127.0.0.1:9608"), Flow(net) as flow:
         with net.socket("h1", socket.SOCK_RAW, socket.AF_PACKET) as sender:
             sender.bind(("eth0", 0))
             sender.send(tagged)
-        time.sleep(0.2)
+        flow.round_trip(b"behind it")
     for capture in ("s1-eth1_in.pcap", "s1-eth2_out.pcap"):
         assert tagged in (tmp_path / capture).read_bytes(), capture
 
@@ -243,11 +244,11 @@ def test_frames_that_others_send_out_of_an_interface_are_heard_when_asked_for(
 ) -> None:
     """As BMv2 hears them, so that scripts which send at the switch's side of a link work; its own frames never come back."""
     sent = bytes.fromhex("020000000202 020000000101 0800") + bytes(range(64))
-    with switch(net, program, *option, "--pcap", tmp_path, "--", "--grpc-server-addr", "127.0.0.1:9618"):
+    with switch(net, program, *option, "--pcap", tmp_path, "--", "--grpc-server-addr", "127.0.0.1:9618"), Flow(net) as flow:
         with net.socket("s1", socket.SOCK_RAW, socket.AF_PACKET) as sender:
             sender.bind(("s1-eth1", 0))
             sender.send(sent)
-        time.sleep(0.3)
+        flow.round_trip(b"behind it")
     for capture in ("s1-eth1_in.pcap", "s1-eth2_out.pcap"):
         assert (tmp_path / capture).read_bytes().count(sent) == len(option), capture
     assert sent not in (tmp_path / "s1-eth2_in.pcap").read_bytes()
@@ -321,14 +322,14 @@ def test_bad_starts_end_with_one_sentence(net: veths.Network, program: Path, tmp
 def test_a_taken_port_is_named_and_the_first_switch_keeps_its_records(net: veths.Network, program: Path, tmp_path: Path) -> None:
     stats = tmp_path / "stats.csv"
     with switch(net, program, "--stats", stats, "--stats-interval", "0.05"):
-        time.sleep(0.2)
+        rows = lambda: stats.read_text().count("\n")
+        before = until(lambda: rows() if rows() > 4 else 0)
         message = refused(net.command("s1", [SWITCH, *INTERFACES, str(program), "--stats", str(stats)]))
-        rows = stats.read_text().count("\n")
+        until(lambda: rows() > before + 4, what="a row of the first switch")
     assert message == (
         "fairlane-switch: --grpc-server-addr 127.0.0.1:9559: TCP port 9559 is in use: find by whom with "
         "`ss -ltnp sport = :9559`, stop it, or choose another port"
     )
-    assert rows > 4
 
 
 def test_without_root_the_way_out_is_named(net: veths.Network, program: Path, tmp_path: Path) -> None:

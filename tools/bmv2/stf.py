@@ -1,4 +1,4 @@
-"""Plays packet tests (STF) on a running simple_switch. The commands are those of switch/p4/stf/src/lib.rs."""
+"""Plays packet tests (STF) on a running simple_switch. The commands are those of switch/node/stf/src/lib.rs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our switch as a process: `fairlane-replay`, whose protocol switch/p4/stf/src/replay.rs describes."""
+"""Our switch as a process: `fairlane-replay`, whose protocol switch/node/stf/src/replay.rs describes."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def judged(name: str, program: s.Program, packets: Sequence[s.Packet]) -> Case:
 
 
 def stf(case: Case, without: Collection[str] = ()) -> str:
-    """The packet test (switch/p4/stf/README.md). without: tables that no packet can reach, so that the compiler has removed them."""
+    """The packet test (switch/node/stf/README.md). without: tables that no packet can reach, so that the compiler has removed them."""
     lines = []
     for table in case.program.tables:
         if table.name in without:

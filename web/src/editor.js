@@ -78,7 +78,7 @@ function compiled(lines, name, doc) {
   });
 }
 
-// What a packet test expected, what it received, and a caret below the digit that differs (switch/p4/stf/src/compare.rs); or file:line: text.
+// What a packet test expected, what it received, and a caret below the digit that differs (switch/node/stf/src/compare.rs); or file:line: text.
 function differing(lines, name, doc) {
   return lines.flatMap((line, index) => {
     const place = line.match(/^port \d+, packet \d+: (.*) \(expected in line (\d+)\)$/);

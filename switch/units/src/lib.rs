@@ -2,10 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-mod delays;
+mod histogram;
 pub mod text;
 
-pub use delays::Delays;
+pub use histogram::Delays;
 
 /// An instant or a duration in nanoseconds. Instants count from an origin that the caller chooses and keeps.
 pub type Nanos = u64;

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_endpoint::sources::Stream;
+use fairlane_random::Stream;
 use fairlane_endpoint::{
     check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
 };
@@ -14,21 +14,21 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::application::Application;
+use crate::classes::{self, Half, Reception, RtpOptions, Session, Spec};
 use crate::records::Log;
-use crate::specs::{self, Half, Reception, RtpOptions, Session, Spec};
 use crate::{ipv4, refused};
 
-/// A `specs::Place` whose addresses were read.
+/// A `classes::Place` whose addresses were read.
 struct Place {
     local: Ipv4Addr,
     peer: Ipv4Addr,
     base_group: Option<u32>,
-    given: specs::Place,
+    given: classes::Place,
 }
 
 impl Place {
     /// Raises ValueError.
-    fn of(given: Spec<specs::Place>) -> PyResult<Place> {
+    fn of(given: Spec<classes::Place>) -> PyResult<Place> {
         let given = given.0;
         let (local, peer) = (ipv4(&given.local)?.into(), ipv4(&given.peer)?.into());
         Ok(Place { local, peer, base_group: given.base_group.as_deref().map(ipv4).transpose()?, given })
@@ -50,7 +50,8 @@ impl Place {
             (true, Some(_)) => Role::LayeredSender,
             (false, Some(_)) => Role::LayeredReceiver,
         };
-        let Place { local, peer, given: specs::Place { port, wake_fd: wake, film_fd: film, epoch_ns, marks_ns, arrivals, .. }, .. } = self;
+        let Place { local, peer, given: classes::Place { port, wake_fd: wake, film_fd: film, epoch_ns, marks_ns, arrivals, .. }, .. } =
+            self;
         let driver = match arrivals {
             None => {
                 let (wake, film) = (wake.map(kept).transpose()?, film.map(kept).transpose()?);
@@ -123,7 +124,7 @@ impl HostEnd {
     #[pyo3(signature = (place, half, session, options=None))]
     fn sender(
         py: Python<'_>,
-        place: Spec<specs::Place>,
+        place: Spec<classes::Place>,
         half: Spec<Half>,
         session: Spec<Session>,
         options: Option<Spec<RtpOptions>>,
@@ -156,7 +157,7 @@ impl HostEnd {
 
     /// The receiving end.
     #[staticmethod]
-    fn receiver(py: Python<'_>, place: Spec<specs::Place>, half: Spec<Half>, reception: Spec<Reception>) -> PyResult<HostEnd> {
+    fn receiver(py: Python<'_>, place: Spec<classes::Place>, half: Spec<Half>, reception: Spec<Reception>) -> PyResult<HostEnd> {
         let (place, half, reception) = (Place::of(place)?, half.0, reception.0);
         let algorithm = half.python(py)?;
         let spec = ReceiverSpec {
@@ -180,7 +181,7 @@ impl HostEnd {
     /// The sending end of a flow without feedback: what the application produces leaves at once.
     #[staticmethod]
     #[pyo3(signature = (place, application, *, packet_bytes))]
-    fn source(place: Spec<specs::Place>, application: &Application, packet_bytes: u32) -> PyResult<HostEnd> {
+    fn source(place: Spec<classes::Place>, application: &Application, packet_bytes: u32) -> PyResult<HostEnd> {
         let place = Place::of(place)?;
         let spec = RawSpec { traffic: application.traffic()?, packet_bytes };
         let sender = RawSender::new(place.life(place.peer.into()), spec, place.source()).map_err(refused)?;
@@ -189,7 +190,7 @@ impl HostEnd {
 
     /// The receiving end of a flow without feedback.
     #[staticmethod]
-    fn sink(place: Spec<specs::Place>) -> PyResult<HostEnd> {
+    fn sink(place: Spec<classes::Place>) -> PyResult<HostEnd> {
         let place = Place::of(place)?;
         let end = RawReceiver::new(place.life(place.peer.into()));
         place.open(false, end)

@@ -6,11 +6,11 @@
 
 mod algorithm;
 mod application;
+mod classes;
 mod control;
 #[cfg(target_os = "linux")]
 mod host;
 mod records;
-mod specs;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
@@ -31,8 +31,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use application::Application;
+use classes::{FlowPath, GroupPath, Half, Impairments, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
 use records::Log;
-use specs::{FlowPath, GroupPath, Half, Impairments, LayeredReceiver, Link, Loss, RtpOptions, Session, Spec, Tcp};
 
 fn refused(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())

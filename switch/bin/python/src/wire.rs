@@ -8,8 +8,8 @@ use fairlane_endpoint::{AckPacket, ReportPacket};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::classes::{self, Report, Spec};
 use crate::records::dict;
-use crate::specs::{self, Report, Spec};
 
 type Parsed<'py> = PyResult<Option<Bound<'py, PyDict>>>;
 
@@ -125,7 +125,7 @@ fn parse_rtp<'py>(py: Python<'py>, packet: &[u8]) -> Parsed<'py> {
 }
 
 #[pyfunction]
-fn emit_rtcp(py: Python<'_>, compound: Spec<specs::Compound>) -> Bound<'_, PyBytes> {
+fn emit_rtcp(py: Python<'_>, compound: Spec<classes::Compound>) -> Bound<'_, PyBytes> {
     let mut bytes = Vec::new();
     compound.0.packet().emit(&mut bytes);
     PyBytes::new(py, &bytes)

@@ -4,7 +4,7 @@
 //! `T_rr_interval`. Feedback leaves at once, and then not before the next slot: so RTCP keeps to its part of the session's bandwidth,
 //! half of 5 % for each of the two [RFC 4585 sec 3.6.1]. Times are seconds; names in comments are the RFC's.
 
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 use crate::rtcp_schedule::{COMPENSATION, RTCP_FRACTION};
 

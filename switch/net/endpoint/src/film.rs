@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use fairlane_sources::Stream;
+use fairlane_random::Stream;
 
 use crate::record::FlowRecord;
 use crate::wire::rtp::{RtpHeader, CLOCK_HZ, HEADER_BYTES, MARKER};

@@ -1,7 +1,7 @@
 //! When the next data packet of a paced flow is due.
 
 use crate::Nanos;
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 /// An end that was kept waiting sends at once what it owes of so long; the rest is forgiven, for a long burst is not what a paced
 /// source would have sent.

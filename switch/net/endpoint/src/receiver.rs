@@ -24,7 +24,7 @@ use crate::wire::stamp::{Stamp, MEDIA_BYTES};
 use crate::{
     instant, is_forwarded_group, seconds, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES, ROUTER_ALERT_BYTES,
 };
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 /// Groups that a receiver is a member of: as many as one report has blocks for [RFC 3550 sec 6.4.2].
 const MAX_LAYERS: usize = 31;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::E;
 
 use crate::circuit_breaker::Session;
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 /// 1.21828 [RFC 3550 sec 6.3.1].
 pub(crate) const COMPENSATION: f64 = E - 1.5;

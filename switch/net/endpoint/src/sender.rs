@@ -20,7 +20,7 @@ use crate::timers::Timers;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
 use crate::{instant, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 /// After so long a flow without pacing tries again to send what the host refused: no acknowledgement need come that would wake it.
 const RETRY: Nanos = 1_000_000;

@@ -7,7 +7,7 @@ use crate::pacer::Pacer;
 use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
 use crate::wire::stamp::{self, Stamp};
 use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 /// See the module.
 pub(crate) struct DataStream {

@@ -1,7 +1,7 @@
 //! The timetable of RTCP beside a second one, which is written from RFC 3550's text alone: its variables, its steps, its names.
 
 use fairlane_endpoint::rtcp_schedule::RtcpSchedule;
-use fairlane_endpoint::sources::Rng;
+use fairlane_random::Rng;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -7,10 +7,9 @@
 //! | `renewal.rs` | single packets after independent gaps, of independent sizes: Poisson arrivals |
 //! | `persistent.rs` | always more to send |
 //! | `mpeg4.rs` | MPEG-4: I, P and B frames from three TES models (`tes.rs`), parameters in `data/mpeg4.toml` |
-//! | `rng.rs`, `draws.rs` | one random stream per component, from the run's seed and the component's name; draws from it |
 //!
-//! Nothing here reads a clock. The same seed and name give the same items on every x86-64 machine: the generator and the
-//! logarithms come from crates at pinned versions, never from the platform's mathematics library.
+//! Nothing here reads a clock. Each source draws from a stream of its own (`fairlane-random`): the same seed and name give the same items on
+//! every x86-64 machine, also by the logarithms of a pinned version of libm.
 //!
 //! ```
 //! use fairlane_sources::{Emission, OnOff, OnOffParameters, Period, Stream};
@@ -28,24 +27,21 @@
 #![forbid(unsafe_code)]
 
 mod cbr;
-mod draws;
 mod error;
 mod mpeg4;
 mod on_off;
 mod persistent;
 mod renewal;
-pub mod rng;
 pub mod tes;
 
 pub use cbr::ConstantBitRate;
-pub use draws::{seed_of, Rng};
 pub use error::ParameterError;
+pub use fairlane_random::Stream;
 pub use fairlane_units::Nanos;
 pub use mpeg4::{Frame, FrameKind, FrameModel, Mpeg4, Mpeg4Parameters};
 pub use on_off::{OnOff, OnOffParameters, Period};
 pub use persistent::Persistent;
 pub use renewal::{Gaps, Renewal, RenewalParameters, Sizes};
-pub use rng::Stream;
 
 /// Data handed to the transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,31 +3,11 @@
 //! A host learns of a flow's end where the flow ends: a receiver when it has the last byte, a sender when that is acknowledged. So a flow can
 //! wait for flows that its sender sends or receives.
 
-use rustc_hash::FxHashMap;
-
-use crate::build::nearest;
-use crate::description::BuildError;
+use crate::error::{nearest, BuildError};
 use crate::flow::End;
+use crate::followers::Follower;
 use crate::network::Network;
 use crate::Nanos;
-
-/// A flow that waits.
-struct Follower {
-    /// Its ends.
-    sender: usize,
-    receiver: usize,
-    /// Flows that are not over yet.
-    left: usize,
-    delay: Nanos,
-}
-
-/// All that waits.
-#[derive(Default)]
-pub(crate) struct Followers {
-    all: Vec<Follower>,
-    /// The end of a flow -> those that wait until it is over.
-    of: FxHashMap<usize, Vec<usize>>,
-}
 
 impl Network {
     /// Lets a TCP flow wait: it starts `delay` after the last of the flows `after` is over, and not before its own start. Where one never is over, or is so at
@@ -67,17 +47,13 @@ impl Network {
                 tcp.tell();
             }
         }
-        let number = self.followers.all.len();
-        self.followers.all.push(Follower { sender, receiver, left: watched.len(), delay });
-        for end in watched {
-            self.followers.of.entry(end).or_default().push(number);
-        }
+        self.followers.add(Follower { sender, receiver, delay }, &watched);
         Ok(())
     }
 
     /// A flow that has one receiver.
     fn ends_of(&self, name: &str) -> Result<(usize, usize), BuildError> {
-        match self.flows.iter().rev().find(|flow| flow.name == name) {
+        match self.flow_number(name).map(|flow| &self.flows[flow]) {
             Some(flow) => Ok((flow.sender, flow.receivers[0])),
             None => {
                 let known = self.flows.iter().map(|flow| flow.name.as_str());
@@ -88,16 +64,10 @@ impl Network {
 
     /// After something reached an end: those that wait for it may start.
     pub(crate) fn follow(&mut self, end: usize) {
-        if self.followers.of.is_empty() || self.ends[end].end.is_over() != Some(true) {
+        if self.followers.is_empty() || self.ends[end].end.is_over() != Some(true) {
             return;
         }
-        for number in self.followers.of.remove(&end).unwrap_or_default() {
-            let follower = &mut self.followers.all[number];
-            follower.left -= 1;
-            if follower.left > 0 {
-                continue;
-            }
-            let (sender, receiver, delay) = (follower.sender, follower.receiver, follower.delay);
+        for Follower { sender, receiver, delay } in self.followers.over(end) {
             let life = self.ends[sender].end.life();
             let start = life.start.max(self.now.saturating_add(delay));
             if start >= life.stop {

@@ -4,18 +4,20 @@ use std::path::Path;
 
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
-use fairlane_endpoint::sources::{seed_of, Rng};
+use fairlane_random::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
 use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;
-use crate::description::{BuildError, LinkEnd};
+use crate::description::LinkEnd;
+use crate::error::{nearest, BuildError, RunError};
 use crate::flow::{End, FlowKind, FlowSpec, RtpSpec};
 use crate::identity::Form;
 use crate::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::membership::Membership;
-use crate::network::{Actor, Attachment, Change, EndNode, FlowEnds, Host, Network, RunError, SwitchNode};
+use crate::network::{Actor, Network};
+use crate::nodes::{Attachment, EndNode, FlowEnds, Host, NodeIndex, SwitchNode};
 use crate::observer::Observer;
 use crate::packets::PacketWriter;
 use crate::tcp::{TcpReceiver, TcpSender};
@@ -24,12 +26,6 @@ use crate::Nanos;
 
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
 pub(crate) const LINGER: Nanos = 500_000_000;
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum NodeIndex {
-    Host(usize),
-    Switch(usize),
-}
 
 impl Network {
     /// Adds a switch with device id `device_id`; the seed of its program's `random()` follows from the run's. Ports come with
@@ -101,7 +97,7 @@ impl Network {
         self.flows.push(ends);
     }
 
-    fn node(&self, name: &str) -> Option<NodeIndex> {
+    pub(crate) fn node(&self, name: &str) -> Option<NodeIndex> {
         self.nodes.get(name).copied()
     }
 
@@ -178,7 +174,7 @@ impl Network {
     }
 
     /// A direction of a link does this at some time.
-    fn note_impairments(&mut self, channel: usize, loses: bool, impairments: &Impairments) {
+    pub(crate) fn note_impairments(&mut self, channel: usize, loses: bool, impairments: &Impairments) {
         if loses || !impairments.are_none() {
             self.impaired.insert(channel);
         }
@@ -243,7 +239,7 @@ impl Network {
                 check_session(rtp.packet_bytes, media, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase).map_err(fail)?;
                 let RtpSpec { sender: sending, receiver: receiving, application, .. } = rtp;
                 let backlog = application.map(|application| {
-                    let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                    let stream = fairlane_random::Stream::new(seed, &format!("flow {} source", spec.name));
                     Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(fail)
                 });
                 let settings = SenderSpec {
@@ -278,7 +274,7 @@ impl Network {
                 (Form::Rtp, End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
             }
             FlowKind::Raw(raw) => {
-                let stream = fairlane_endpoint::sources::Stream::new(seed, &format!("flow {} source", spec.name));
+                let stream = fairlane_random::Stream::new(seed, &format!("flow {} source", spec.name));
                 let sender = RawSender::new(life(to, spec.start, spec.stop), raw, stream).map_err(fail)?;
                 let receiver = RawReceiver::new(life(from, linger.0, linger.1));
                 (Form::Raw, End::Udp(Box::new(sender)), End::Udp(Box::new(receiver)))
@@ -345,62 +341,6 @@ impl Network {
         }
         self.ends.push(EndNode { end, host, port, slot, lazy });
         self.ends.len() - 1
-    }
-
-    /// Plans a change.
-    ///
-    /// # Errors
-    /// A link that is not there, a rate of 0, a probability that is none, an instant that has passed or lies after the run's end.
-    pub fn schedule(&mut self, at: Nanos, change: Change) -> Result<(), BuildError> {
-        let from = change.from();
-        let what = match &change {
-            Change::LinkRate { .. } => "rate",
-            Change::LinkDelay { .. } => "delay",
-            Change::LinkLoss { .. } => "loss",
-            Change::LinkJitter { .. } => "jitter",
-            Change::LinkImpairments { .. } => "impairments",
-            Change::LinkTrace { .. } => "trace",
-            Change::LinkState { .. } => "state",
-            Change::Frame { .. } => "frame",
-        };
-        let key = format!("change of the {what} of the link of {}:{} at {at} ns", from.node, from.port);
-        let fail = |what: String| Err(BuildError::new(key.clone(), what));
-        match self.node(&from.node) {
-            None => {
-                let known = self.hosts.iter().map(|h| h.name.as_str()).chain(self.switches.iter().map(|s| s.name.as_str()));
-                return fail(format!("there is no such link: unknown node {:?}{}", from.node, nearest(&from.node, known)));
-            }
-            Some(NodeIndex::Switch(_)) if matches!(change, Change::Frame { .. }) => {
-                return fail("only a host sends frames of its own".into());
-            }
-            Some(_) => {}
-        }
-        let Some(channel) = self.channel_of(from) else {
-            return fail(format!("there is no such link: port {} of {} has none", from.port, from.node));
-        };
-        match &change {
-            Change::LinkRate { rate_bps: Some(0), .. } => return fail("a rate of 0 bit/s never sends: give a positive rate".into()),
-            Change::LinkLoss { loss, .. } => check_loss(&key, loss)?,
-            Change::LinkImpairments { change, .. } => check_impairments(&key, &change.of(Impairments::default()))?,
-            _ => {}
-        }
-        if at < self.now {
-            return fail(format!("lies in the past: the run is at {} ns", self.now));
-        }
-        if let Some(end) = self.options.end.filter(|&end| at > end) {
-            return fail(format!("lies after the run's end at {end} ns"));
-        }
-        match &change {
-            Change::LinkLoss { loss, .. } => self.note_impairments(channel, loss.is_some(), &Impairments::default()),
-            Change::LinkImpairments { change, .. } => self.note_impairments(channel, false, &change.of(Impairments::default())),
-            _ => {}
-        }
-        let place = self.changes.iter().position(|(other, _)| *other > at).unwrap_or(self.changes.len());
-        self.changes.insert(place, (at, change));
-        if self.started {
-            self.queue.set(self.changes_slot, self.changes.front().map(|(at, _)| *at));
-        }
-        Ok(())
     }
 
     pub(crate) fn channel_of(&self, from: &LinkEnd) -> Option<usize> {
@@ -513,7 +453,7 @@ fn check_channel(key: &str, config: &ChannelConfig) -> Result<(), BuildError> {
     check_impairments(key, &config.impairments)
 }
 
-fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
+pub(crate) fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
     for (name, p) in loss.iter().flat_map(|loss| loss.probabilities()) {
         if !(0.0..=1.0).contains(&p) {
             return Err(BuildError::new(key, format!("loss probability {name} = {p}: must be in [0, 1]")));
@@ -522,34 +462,9 @@ fn check_loss(key: &str, loss: &Option<LossModel>) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn check_impairments(key: &str, impairments: &Impairments) -> Result<(), BuildError> {
+pub(crate) fn check_impairments(key: &str, impairments: &Impairments) -> Result<(), BuildError> {
     match impairments.probabilities().into_iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
         Some((name, p)) => Err(BuildError::new(key, format!("probability {name} = {p}: must be in [0, 1]"))),
         None => Ok(()),
     }
-}
-
-/// `; did you mean "x"?` when a name is near another: one letter, or at most a third of them, are to be changed.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let best = known.map(|other| (distance(name, other), other)).min();
-    match best {
-        Some((distance, other)) if distance <= (name.len().max(other.len()) / 3).max(1) => format!("; did you mean {other:?}?"),
-        _ => String::new(),
-    }
-}
-
-/// Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

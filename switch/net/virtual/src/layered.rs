@@ -3,12 +3,13 @@
 use fairlane_endpoint::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
 use fairlane_endpoint::{check_session, is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 
-use crate::build::{nearest, LINGER};
-use crate::description::BuildError;
+use crate::build::LINGER;
+use crate::error::{nearest, BuildError};
 use crate::flow::End;
 use crate::identity::Form;
 use crate::ip::PROTOCOL_UDP;
-use crate::network::{FlowEnds, Network};
+use crate::network::Network;
+use crate::nodes::FlowEnds;
 use crate::Nanos;
 
 /// One receiver of a layered flow.

@@ -15,14 +15,15 @@
 //! | file | what |
 //! |---|---|
 //! | `events.rs` | the event queue |
-//! | `description.rs`, `build.rs` | what a network is described by; building it |
-//! | `network.rs`, `control.rs` | event loop, control plane |
-//! | `after.rs` | flows that start when others are over |
+//! | `description.rs`, `build.rs`, `error.rs` | what a network is described by; building it; what is wrong with one |
+//! | `nodes.rs`, `network.rs`, `control.rs` | the parts of a network, event loop, control plane |
+//! | `changes.rs` | changes of links while it runs |
+//! | `followers.rs`, `after.rs` | flows that start when others are over |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
 //! | `flight.rs` | TCP's one-way delays |
 //! | `layered.rs` | flows in layers to groups |
 //! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
-//! | `record.rs`, `capture.rs` | records, pcap files |
+//! | `record.rs`, `samples.rs`, `capture.rs` | records, when they are taken, pcap files |
 //! | `observer.rs`, `trace.rs`, `packets.rs`, `identity.rs` | single packets: the log of events, the record of stays in queues, which flow's packet a frame is |
 
 #![forbid(unsafe_code)]
@@ -30,11 +31,14 @@
 mod after;
 mod build;
 mod capture;
+mod changes;
 mod control;
 mod description;
+mod error;
 mod events;
 mod flight;
 mod flow;
+mod followers;
 mod identity;
 mod igmp;
 mod io;
@@ -42,20 +46,24 @@ mod ip;
 mod layered;
 mod membership;
 mod network;
+mod nodes;
 mod observer;
 mod packets;
 pub mod record;
+mod samples;
 mod tcp;
 mod trace;
 
 pub use control::{Answer, ControlAction, ControlPlane, Request};
-pub use description::{BuildError, LinkEnd};
+pub use description::{Change, LinkEnd, Options};
+pub use error::{BuildError, RunError};
 pub use fairlane_channel::{ChannelConfig, ChannelStats, Impairments, ImpairmentsChange, Jitter, LossModel, Trace, TraceError};
 pub use fairlane_tm::{Nanos, PortId};
 pub use flow::{FlowKind, FlowSpec, RtpSpec};
 pub use ip::HostAddress;
 pub use layered::{LayeredReceiver, LayeredSpec};
-pub use network::{Change, FlowEnds, Network, Options, RunError};
+pub use network::Network;
+pub use nodes::FlowEnds;
 pub use packets::PACKET_COLUMNS;
 pub use tcp::TcpSpec;
 pub use trace::TraceWriter;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlane_endpoint::sources::Rng;
+use fairlane_random::Rng;
 
 use crate::igmp::Igmp;
 use crate::Nanos;

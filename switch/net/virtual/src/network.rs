@@ -1,156 +1,31 @@
 //! The network and its event loop.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io;
-use std::sync::Arc;
 
-use fairlane_channel::{Channel, ChannelStats, ImpairmentsChange, Jitter, LossModel, Trace};
+use fairlane_channel::{Channel, ChannelStats};
 use fairlane_device::{Device, Output};
 use fairlane_endpoint::algorithm::Fault;
+use fairlane_endpoint::is_multicast;
 use fairlane_endpoint::record::FlowLog;
-use fairlane_endpoint::{is_multicast, Delays};
-use fairlane_p4rt::Core;
 use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
-use crate::after::Followers;
-use crate::build::NodeIndex;
 use crate::capture::Capture;
 use crate::control::{ControlChannel, ControlPlane, Event};
-use crate::description::{BuildError, LinkEnd};
+use crate::description::{Change, Options};
+use crate::error::{BuildError, RunError};
 use crate::events::{ActorSlot, EventQueue};
 use crate::flow::End;
-use crate::identity::{Form, Route};
+use crate::followers::Followers;
+use crate::identity::Route;
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
-use crate::ip::{Datagram, HostAddress};
-use crate::membership::Membership;
+use crate::ip::Datagram;
+use crate::nodes::{Attachment, EndNode, FlowEnds, Host, NodeIndex, SwitchNode};
 use crate::observer::Observer;
-use crate::record::{LinkSample, Measured, PortSample, QueueSample, WorkCounts};
+use crate::record::{LinkSample, PortSample, QueueSample, WorkCounts};
 use crate::trace::Place;
 use crate::{Nanos, PortId};
-
-/// How a run is set up.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// From it, and the components' names, all randomness follows.
-    pub seed: u64,
-    /// Nanoseconds since the Unix epoch at instant 0.
-    pub epoch: Nanos,
-    /// One way between the control plane and each switch.
-    pub control_delay: Nanos,
-    /// Between the periodic records; 0 writes none.
-    pub record_interval: Nanos,
-    /// When the run ends, if that is known: what is planned for later is refused, and so is running on.
-    pub end: Option<Nanos>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { seed: 1, epoch: 0, control_delay: 1_000_000, record_interval: 100_000_000, end: None }
-    }
-}
-
-/// Something that changes while the network runs.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// The rate of one direction of a link, in bits per second: from the next transmission on.
-    LinkRate { from: LinkEnd, rate_bps: Option<u64> },
-    /// The propagation delay of one direction of a link, for frames sent from then on.
-    LinkDelay { from: LinkEnd, delay_ns: Nanos },
-    /// How one direction of a link loses frames, from then on; `None`: not at all.
-    LinkLoss { from: LinkEnd, loss: Option<LossModel> },
-    /// How much longer than its delay one direction of a link may take, from then on.
-    LinkJitter { from: LinkEnd, jitter: Option<Jitter> },
-    /// What of the impairments of one direction of a link becomes other, for frames sent from then on.
-    LinkImpairments { from: LinkEnd, change: ImpairmentsChange },
-    /// A trace that one direction of a link follows in place of its rate; the trace begins then.
-    LinkTrace { from: LinkEnd, trace: Arc<Trace> },
-    /// One direction of a link fails, or works again: what waits and what is on the way is lost, and all that follows until then.
-    LinkState { from: LinkEnd, up: bool },
-    /// A host sends one frame, whatever is in it, as a program with a raw socket does.
-    Frame { from: LinkEnd, frame: Vec<u8> },
-}
-
-impl Change {
-    /// The end that sends.
-    pub(crate) fn from(&self) -> &LinkEnd {
-        match self {
-            Change::LinkRate { from, .. }
-            | Change::LinkDelay { from, .. }
-            | Change::LinkLoss { from, .. }
-            | Change::LinkJitter { from, .. }
-            | Change::LinkImpairments { from, .. }
-            | Change::LinkTrace { from, .. }
-            | Change::LinkState { from, .. }
-            | Change::Frame { from, .. } => from,
-        }
-    }
-}
-
-/// Why a run cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    #[error("at {} s: {fault}", *.time as f64 / 1e9)]
-    Fault { time: Nanos, fault: Fault },
-    #[error("{path}: {error}")]
-    File { path: String, error: io::Error },
-}
-
-/// Where the ends of a flow are in the list of ends.
-#[derive(Debug, Clone)]
-pub struct FlowEnds {
-    pub name: String,
-    pub(crate) sender: usize,
-    /// One, or as many as a layered flow has.
-    pub(crate) receivers: Vec<usize>,
-    pub(crate) form: Form,
-}
-
-pub(crate) struct Host {
-    pub(crate) name: String,
-    pub(crate) address: HostAddress,
-    /// The channel it sends by.
-    pub(crate) channel: Option<usize>,
-    /// (peer, own port, protocol) -> end.
-    pub(crate) demux: FxHashMap<(u32, u16, u8), usize>,
-    pub(crate) membership: Membership,
-    /// Of its membership reports.
-    pub(crate) slot: ActorSlot,
-    pub(crate) unclaimed: u64,
-    /// Datagrams dropped for a wrong checksum of IPv4, UDP or TCP.
-    pub(crate) wrong_checksums: u64,
-}
-
-pub(crate) struct SwitchNode {
-    pub(crate) name: String,
-    pub(crate) device: Device,
-    pub(crate) core: Core,
-    pub(crate) slot: ActorSlot,
-    /// Of lists of digests that wait for company.
-    pub(crate) digest_slot: ActorSlot,
-    /// Port -> channel.
-    pub(crate) channels: Vec<Option<usize>>,
-}
-
-/// Where a channel ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attachment {
-    Host(usize),
-    Switch(usize, PortId),
-}
-
-pub(crate) struct EndNode {
-    pub(crate) end: End,
-    pub(crate) host: usize,
-    /// UDP port of data, or TCP port, at both ends.
-    pub(crate) port: u16,
-    pub(crate) slot: ActorSlot,
-    /// Its timer moves with every packet, mostly to later: see [`Network::rearm`].
-    pub(crate) lazy: bool,
-}
 
 /// What a slot stands for.
 #[derive(Debug, Clone, Copy)]
@@ -197,7 +72,7 @@ pub struct Network {
     /// By time, then in the order given.
     pub(crate) changes: VecDeque<(Nanos, Change)>,
     /// By time: instants whose records all counts must follow from exactly.
-    marks: VecDeque<Nanos>,
+    pub(crate) marks: VecDeque<Nanos>,
     /// The same of one end.
     pub(crate) end_marks: BTreeSet<(Nanos, usize)>,
     pub(crate) captures: Vec<Capture>,
@@ -213,16 +88,13 @@ pub struct Network {
     /// A link corrupts frames at some time, so hosts verify checksums. Elsewhere none can be wrong.
     pub(crate) verifies: bool,
     /// Where the present run ends.
-    until: Nanos,
+    pub(crate) until: Nanos,
     pub(crate) work: WorkCounts,
     pub(crate) pool: FramePool,
     pub(crate) memberships: Vec<(u32, bool)>,
     segments: Vec<Transmit>,
     departures: Departures,
 }
-
-/// Intervals whose records get room at once.
-const MAX_ROOM: u64 = 10_000;
 
 /// Frames that leave a switch at an instant, in the buffers that they came in.
 #[derive(Default)]
@@ -314,22 +186,6 @@ impl Network {
         Ok(())
     }
 
-    /// At these instants, too, what ports and ends have counted is recorded, before anything else that happens then: sums over a window
-    /// that begins or ends there are exact.
-    ///
-    /// # Errors
-    /// One lies in the past.
-    pub fn mark(&mut self, instants: impl IntoIterator<Item = Nanos>) -> Result<(), BuildError> {
-        let mut marks: Vec<Nanos> = self.marks.drain(..).chain(instants).collect();
-        marks.sort_unstable();
-        marks.dedup();
-        if let Some(&first) = marks.first().filter(|&&first| first < self.now) {
-            return Err(BuildError::new("mark", format!("{first} ns has passed: the run is at {} ns", self.now)));
-        }
-        self.marks = marks.into();
-        Ok(())
-    }
-
     /// The instant up to which it has run.
     pub fn now(&self) -> Nanos {
         self.now
@@ -381,21 +237,6 @@ impl Network {
         self.flush()
     }
 
-    /// Records at the marked instants that have come.
-    fn record_marks(&mut self, until: Nanos) {
-        while let Some(&mark) = self.marks.front().filter(|&&mark| mark <= until) {
-            self.marks.pop_front();
-            // What was due before has happened.
-            self.now = self.now.max(mark);
-            self.sample_ports(mark);
-            self.ends.iter_mut().for_each(|node| node.end.mark(mark));
-        }
-        while let Some(&(mark, end)) = self.end_marks.first().filter(|&&(mark, _)| mark <= until) {
-            self.end_marks.pop_first();
-            self.ends[end].end.mark(mark);
-        }
-    }
-
     fn begin(&mut self) -> Result<(), RunError> {
         self.started = true;
         if self.options.record_interval > 0 {
@@ -431,7 +272,7 @@ impl Network {
     }
 
     /// After a switch did something: its digests go to the control plane, its next instant into the queue.
-    fn settle(&mut self, switch: usize, acted: bool) {
+    pub(crate) fn settle(&mut self, switch: usize, acted: bool) {
         let node = &mut self.switches[switch];
         let next = node.device.next_event();
         if acted {
@@ -680,104 +521,6 @@ impl Network {
         Ok(())
     }
 
-    /// Writes the periodic records of all ports and ends.
-    fn record(&mut self) {
-        let now = self.now;
-        let before = self.samples.len();
-        self.sample_ports(now);
-        self.sample_queues(now);
-        // Room for all that follow: a list that grew step by step would be copied, and take fresh memory, again and again.
-        let left = self.until.saturating_sub(now) / self.options.record_interval;
-        self.samples.reserve_exact((self.samples.len() - before).saturating_mul(left.min(MAX_ROOM) as usize));
-        for node in &mut self.ends {
-            node.end.sample(now);
-        }
-        self.queue.reset(self.recorder_slot, Some(now + self.options.record_interval));
-    }
-
-    fn sample_ports(&mut self, now: Nanos) {
-        let counts = self.impaired.iter().map(|&link| LinkSample { time: now, link, counts: self.channels[link].stats });
-        self.link_samples.extend(counts);
-        for (switch, node) in self.switches.iter().enumerate() {
-            for port in node.device.ports() {
-                if node.channels.get(port as usize).copied().flatten().is_some()
-                    && let Some(snapshot) = node.device.snapshot(now, port)
-                {
-                    self.samples.push(PortSample { time: now, switch, port: snapshot });
-                }
-            }
-        }
-    }
-
-    /// Of the ports that have several.
-    fn sample_queues(&mut self, now: Nanos) {
-        for (switch, node) in self.switches.iter_mut().enumerate() {
-            if node.device.config().priorities < 2 {
-                continue;
-            }
-            for port in node.device.ports().collect::<Vec<_>>() {
-                let queues = node.device.take_queues(port);
-                self.queue_samples.extend(queues.map(|(priority, queue)| QueueSample { time: now, switch, port, priority, queue }));
-            }
-        }
-    }
-
-    fn change(&mut self) {
-        while self.changes.front().is_some_and(|(at, _)| *at <= self.now) {
-            let Some((_, change)) = self.changes.pop_front() else { break };
-            self.change_link(change);
-        }
-        self.queue.reset(self.changes_slot, self.changes.front().map(|(at, _)| *at));
-    }
-
-    fn change_link(&mut self, change: Change) {
-        let from = change.from();
-        let Some(index) = self.channel_of(from) else { return };
-        let switch = self.switches.iter().position(|node| node.name == from.node);
-        let (now, port, channel) = (self.now, from.port, &mut self.channels[index]);
-        let mut device = switch.map(|switch| &mut self.switches[switch].device);
-        let mut config = device.as_ref().and_then(|device| device.port_config(port).cloned());
-        match change {
-            Change::LinkRate { rate_bps, .. } => {
-                // How long the link was busy at the old rate, and how long at the new one, is told apart.
-                let snapshot = device.as_ref().and_then(|device| device.snapshot(now, port));
-                self.samples.extend(snapshot.zip(switch).map(|(port, switch)| PortSample { time: now, switch, port }));
-                channel.set_rate(now, rate_bps);
-                config.iter_mut().for_each(|config| config.rate_bps = rate_bps);
-            }
-            Change::LinkDelay { delay_ns, .. } => {
-                channel.set_delay(delay_ns);
-                config.iter_mut().for_each(|config| config.delay_ns = delay_ns);
-            }
-            Change::LinkLoss { loss, .. } => channel.set_loss(loss),
-            Change::LinkImpairments { change, .. } => channel.set_impairments(change.of(channel.config.impairments)),
-            Change::LinkJitter { jitter, .. } => channel.set_jitter(jitter),
-            Change::LinkTrace { trace, .. } => match &mut device {
-                Some(device) => _ = device.follow(now, port, trace, now),
-                None => channel.follow(now, trace, now),
-            },
-            Change::LinkState { up, .. } => {
-                let lost = channel.set_up(up);
-                if let Some(device) = &mut device {
-                    device.set_link(now, port, up);
-                    lost.iter().for_each(|frame| device.lose_frame(now, port, frame));
-                }
-                lost.into_iter().for_each(|frame| self.pool.give(frame));
-            }
-            Change::Frame { frame, .. } => {
-                let _ = channel.send(now, frame);
-            }
-        }
-        if let (Some(device), Some(config)) = (device, config) {
-            // The rate was checked when the change was added.
-            let _ = device.set_port(port, config);
-        }
-        self.queue.set(self.channel_slots[index], self.channels[index].next());
-        if let Some(switch) = switch {
-            self.settle(switch, false);
-        }
-    }
-
     fn flush(&mut self) -> Result<(), RunError> {
         for capture in &mut self.captures {
             let flushed = capture.flush();
@@ -824,48 +567,6 @@ impl Network {
         Some((take(sender).1, receivers.into_iter().map(take).collect()))
     }
 
-    /// Measures from now on how long packets wait in the queues of switches, their one-way delays, and round trips, as far as they leave the queue, arrive, or
-    /// are acknowledged in a window. What was measured before is forgotten.
-    pub fn measure_delays(&mut self, from: Nanos, to: Nanos) {
-        self.measured = Some((from, to));
-        self.switches.iter_mut().for_each(|node| node.device.measure_waits(from, to));
-        self.ends.iter_mut().for_each(|node| *node.end.delays() = Delays::within(from, to));
-    }
-
-    /// What [`Network::measure_delays`] asked for, where there is any.
-    pub fn delays(&mut self) -> Vec<(Measured, Delays)> {
-        let mut found = Vec::new();
-        for (switch, node) in self.switches.iter().enumerate() {
-            for port in node.device.ports().filter(|&port| node.channels.get(port as usize).copied().flatten().is_some()) {
-                let queues = node.device.waits(port).enumerate();
-                found.extend(queues.map(|(priority, waits)| (Measured::Wait { switch, port, priority }, waits.clone())));
-            }
-        }
-        for (flow, FlowEnds { sender, receivers, .. }) in self.flows.iter().enumerate() {
-            found.push((Measured::RoundTrip { flow }, self.ends[*sender].end.delays().clone()));
-            for (receiver, &end) in receivers.iter().enumerate() {
-                found.push((Measured::OneWay { flow, receiver }, self.ends[end].end.delays().clone()));
-            }
-        }
-        found.retain(|(_, delays)| delays.packets() > 0);
-        found
-    }
-
-    /// Takes the records of all ports that have several queues, queue by queue.
-    pub fn take_queue_samples(&mut self) -> Vec<QueueSample> {
-        std::mem::take(&mut self.queue_samples)
-    }
-
-    /// Takes the records of all ports.
-    pub fn take_port_samples(&mut self) -> Vec<PortSample> {
-        std::mem::take(&mut self.samples)
-    }
-
-    /// Takes the records of the links that lose or impair frames.
-    pub fn take_link_samples(&mut self) -> Vec<LinkSample> {
-        std::mem::take(&mut self.link_samples)
-    }
-
     /// The nodes between which a direction of a link leads, by the number that [`LinkSample`] has.
     pub fn link_name(&self, link: usize) -> Option<(&str, &str)> {
         self.channel_names.get(link).map(|(from, to)| (from.as_str(), to.as_str()))
@@ -874,11 +575,6 @@ impl Network {
     /// Whether a link corrupts frames at some time.
     pub fn corrupts(&self) -> bool {
         self.verifies
-    }
-
-    /// What the ports of all switches had counted at each interval's end, as far as it was not taken.
-    pub fn port_samples(&self) -> &[PortSample] {
-        &self.samples
     }
 
     /// Counts of the simulation itself.

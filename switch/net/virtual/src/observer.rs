@@ -4,8 +4,8 @@ use std::path::Path;
 
 use fairlane_device::{QueueEvent, QueueStep};
 
+use crate::error::RunError;
 use crate::identity::{Book, Identity, Route};
-use crate::network::RunError;
 use crate::packets::PacketWriter;
 use crate::trace::{Place, TraceWriter};
 use crate::{Nanos, PortId};

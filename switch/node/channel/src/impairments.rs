@@ -2,7 +2,7 @@
 //!
 //! Each kind draws from a stream of its own, once for each frame offered: adding one changes no draw of another.
 
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 use fairlane_units::Nanos;
 
 /// Bits of a frame before this byte are not corrupted: an Ethernet header has no checksum here, and addresses decide nothing.

@@ -12,7 +12,7 @@ mod impairments;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 use fairlane_tm::Link;
 pub use fairlane_tm::{Scheduler, Trace, TraceError};
 use fairlane_units::{transmission, Nanos};

@@ -1,7 +1,7 @@
 //! A link that fails: every frame arrives, or is counted.
 
 use fairlane_channel::{Channel, ChannelConfig, ChannelStats, Sent};
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 fn channel() -> Channel {
     let config = ChannelConfig { rate_bps: Some(8_000_000), delay_ns: 2_500_000, queue_packets: 5, ..ChannelConfig::default() };

@@ -8,7 +8,7 @@ use crate::record::FlowRecord;
 use crate::stream::DataStream;
 use crate::wire::rtcp::Alsf;
 use crate::{instant, is_multicast, Io};
-use fairlane_sources::Rng;
+use fairlane_random::Rng;
 
 /// Packets: what an algorithm can ask for as its window; more would only fill memory.
 const MAX_WINDOW: f64 = 1e6;

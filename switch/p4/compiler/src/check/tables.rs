@@ -79,39 +79,8 @@ impl<'a> Checker<'a, '_> {
             match &p.kind {
                 TablePropertyKind::Key(keys) => {
                     for k in keys {
-                        let ty = self.check_expr(&k.expression);
-                        let ty = self.zonk(&ty);
-                        let ok = match self.strip_newtype(&ty) {
-                            Type::Bits { .. }
-                            | Type::Bool
-                            | Type::Enum(_)
-                            | Type::SerEnum(..)
-                            | Type::ErrorCode
-                            | Type::Unknown
-                            | Type::Varbit(_) => true,
-                            Type::Int => {
-                                self.error_help(k.span, TABLES, "a key must have a width", "give the literal one: `8w1`");
-                                true
-                            }
-                            _ => false,
-                        };
-                        if !ok {
-                            self.error(k.expression.span, TABLES, format!("a value of type `{ty}` cannot be a key"));
-                        }
-                        if !self.out.match_kinds.contains(&k.match_kind.name.name) {
-                            let list = self.out.match_kinds.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
-                            self.error_help(
-                                k.match_kind.span,
-                                Rule::MatchKinds,
-                                format!("match kind `{}` is not declared", k.match_kind.name.name),
-                                format!("there are {list}"),
-                            );
-                        }
-                        if !ty.is_unknown() && self.eval(&k.expression).is_some() {
-                            self.report.warning(Code::IgnoreProp, k.span, "the key is a constant: it matches always or never");
-                        }
+                        key_types.push(self.check_key(k));
                         kinds.push(k.match_kind.name.name.clone());
-                        key_types.push(ty);
                     }
                 }
                 TablePropertyKind::Actions(list) => {
@@ -150,33 +119,7 @@ impl<'a> Checker<'a, '_> {
                     self.check_overlaps(entries, &key_types, &kinds);
                 }
                 TablePropertyKind::Other(n, value) if &*n.name == "default_action" => self.check_default_action(value, &actions),
-                TablePropertyKind::Other(n, value) => {
-                    let ty = self.check_expr(value);
-                    if !KNOWN.contains(&&*n.name) {
-                        self.report.warning(
-                            Code::IgnoreProp,
-                            n.span,
-                            format!("the architecture has no table property `{}`: it is ignored", n.name),
-                        );
-                        if let Some(near) = nearest(&n.name, KNOWN) {
-                            self.report.help(format!("did you mean `{near}`?"));
-                        }
-                    }
-                    if &*n.name == "size" {
-                        let ty = self.strip_newtype(&ty);
-                        if !matches!(ty, Type::Int | Type::Bits { .. } | Type::Unknown) {
-                            self.error(value.span, TABLES, format!("`size` must be an integer, not a value of type `{ty}`"));
-                        } else if !ty.is_unknown() {
-                            let size = self.eval_int(value);
-                            if size.is_none() && !self.is_constructor_param(value) {
-                                self.error(value.span, TABLES, "`size` must be known at compile time");
-                            }
-                            if size.is_some_and(|v| num_traits::Signed::is_negative(&v)) {
-                                self.error(value.span, TABLES, "`size` cannot be negative");
-                            }
-                        }
-                    }
-                }
+                TablePropertyKind::Other(n, value) => self.check_property(n, value),
                 _ => {}
             }
         }
@@ -184,6 +127,71 @@ impl<'a> Checker<'a, '_> {
         let info = TableInfo { actions: actions.iter().map(|(a, _)| a.name.name.name.clone()).collect() };
         self.tables.push(Rc::new(info));
         self.declare(&t.name, Local::Table(self.tables.len() as u32 - 1));
+    }
+
+    /// The type of a part of the key.
+    fn check_key(&mut self, k: &'a KeyElement) -> Type {
+        let ty = self.check_expr(&k.expression);
+        let ty = self.zonk(&ty);
+        let ok = match self.strip_newtype(&ty) {
+            Type::Bits { .. }
+            | Type::Bool
+            | Type::Enum(_)
+            | Type::SerEnum(..)
+            | Type::ErrorCode
+            | Type::Unknown
+            | Type::Varbit(_) => true,
+            Type::Int => {
+                self.error_help(k.span, TABLES, "a key must have a width", "give the literal one: `8w1`");
+                true
+            }
+            _ => false,
+        };
+        if !ok {
+            self.error(k.expression.span, TABLES, format!("a value of type `{ty}` cannot be a key"));
+        }
+        if !self.out.match_kinds.contains(&k.match_kind.name.name) {
+            let list = self.out.match_kinds.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(", ");
+            self.error_help(
+                k.match_kind.span,
+                Rule::MatchKinds,
+                format!("match kind `{}` is not declared", k.match_kind.name.name),
+                format!("there are {list}"),
+            );
+        }
+        if !ty.is_unknown() && self.eval(&k.expression).is_some() {
+            self.report.warning(Code::IgnoreProp, k.span, "the key is a constant: it matches always or never");
+        }
+        ty
+    }
+
+    /// A property that the language leaves to the architecture.
+    fn check_property(&mut self, n: &'a Ident, value: &'a Expr) {
+        let ty = self.check_expr(value);
+        if !KNOWN.contains(&&*n.name) {
+            self.report.warning(
+                Code::IgnoreProp,
+                n.span,
+                format!("the architecture has no table property `{}`: it is ignored", n.name),
+            );
+            if let Some(near) = nearest(&n.name, KNOWN) {
+                self.report.help(format!("did you mean `{near}`?"));
+            }
+        }
+        if &*n.name == "size" {
+            let ty = self.strip_newtype(&ty);
+            if !matches!(ty, Type::Int | Type::Bits { .. } | Type::Unknown) {
+                self.error(value.span, TABLES, format!("`size` must be an integer, not a value of type `{ty}`"));
+            } else if !ty.is_unknown() {
+                let size = self.eval_int(value);
+                if size.is_none() && !self.is_constructor_param(value) {
+                    self.error(value.span, TABLES, "`size` must be known at compile time");
+                }
+                if size.is_some_and(|v| num_traits::Signed::is_negative(&v)) {
+                    self.error(value.span, TABLES, "`size` cannot be negative");
+                }
+            }
+        }
     }
 
     /// Spec 14.2.1: the key stands before the entries, the actions before what names one.

@@ -71,46 +71,9 @@ impl<'a> Lower<'a, '_> {
                 });
             }
             "digest" => self.digest(arg(0), arg(1), types.get(1), span),
-            "clone" | "clone3" | "clone_preserving_field_list" => {
-                let (Some(kind), Some(session)) = (arg(0), arg(1)) else { return Val::Broken };
-                let v = self.value(kind);
-                let ingress = match self.enum_name(&v).as_deref() {
-                    Some("I2E") => true,
-                    Some("E2E") => false,
-                    _ => {
-                        self.error(kind.span, Rule::V1model, "the kind of clone must be `CloneType.I2E` or `CloneType.E2E`");
-                        return Val::Broken;
-                    }
-                };
-                let stage = if ingress { Stage::Ingress } else { Stage::Egress };
-                if self.stage != stage {
-                    let (what, block) = if ingress { ("I2E", "ingress") } else { ("E2E", "egress") };
-                    self.error(span, Rule::V1model, format!("`{name}({what}, ...)` can only be called in {block}"));
-                }
-                let session = self.simple_argument(session, types.get(1));
-                let list = match &*name {
-                    "clone_preserving_field_list" => self.field_list(arg(2), span),
-                    "clone3" => self.data_list(arg(2), types.get(2), span),
-                    _ => {
-                        let n = self.unique.name("fl");
-                        Some(self.new_field_list(n, Vec::new(), span))
-                    }
-                };
-                let Some(list) = list else { return Val::Broken };
-                let op = if ingress { "clone_ingress_pkt_to_egress" } else { "clone_egress_pkt_to_egress" };
-                self.emit(Stmt::Primitive(op.into(), vec![Arg::Expr(session), list_id(list)], span));
-            }
+            "clone" | "clone3" | "clone_preserving_field_list" => self.clone_packet(&name, [arg(0), arg(1), arg(2)], &types, span),
             "resubmit" | "resubmit_preserving_field_list" | "recirculate" | "recirculate_preserving_field_list" => {
-                let resubmit = name.starts_with("resubmit");
-                let stage = if resubmit { Stage::Ingress } else { Stage::Egress };
-                if self.stage != stage {
-                    let block = if resubmit { "ingress" } else { "egress" };
-                    self.error(span, Rule::V1model, format!("`{name}` can only be called in {block}"));
-                }
-                let list = if name.ends_with("list") { self.field_list(arg(0), span) } else { self.data_list(arg(0), types.first(), span) };
-                let Some(list) = list else { return Val::Broken };
-                let op = if resubmit { "resubmit" } else { "recirculate" };
-                self.emit(Stmt::Primitive(op.into(), vec![list_id(list)], span));
+                self.pass_again(&name, arg(0), types.first(), span);
             }
             "truncate" => {
                 let Some(length) = arg(0) else { return Val::Broken };
@@ -141,6 +104,51 @@ impl<'a> Lower<'a, '_> {
             other => self.error(span, Rule::V1model, format!("extern function `{other}` is not one of the architecture's")),
         }
         Val::Broken
+    }
+
+    /// A copy of the packet, with the fields that it keeps.
+    fn clone_packet(&mut self, name: &str, [kind, session, list]: [Option<&'a ast::Expr>; 3], types: &[Type], span: Span) {
+        let (Some(kind), Some(session)) = (kind, session) else { return };
+        let v = self.value(kind);
+        let ingress = match self.enum_name(&v).as_deref() {
+            Some("I2E") => true,
+            Some("E2E") => false,
+            _ => {
+                self.error(kind.span, Rule::V1model, "the kind of clone must be `CloneType.I2E` or `CloneType.E2E`");
+                return;
+            }
+        };
+        let stage = if ingress { Stage::Ingress } else { Stage::Egress };
+        if self.stage != stage {
+            let (what, block) = if ingress { ("I2E", "ingress") } else { ("E2E", "egress") };
+            self.error(span, Rule::V1model, format!("`{name}({what}, ...)` can only be called in {block}"));
+        }
+        let session = self.simple_argument(session, types.get(1));
+        let list = match name {
+            "clone_preserving_field_list" => self.field_list(list, span),
+            "clone3" => self.data_list(list, types.get(2), span),
+            _ => {
+                let n = self.unique.name("fl");
+                Some(self.new_field_list(n, Vec::new(), span))
+            }
+        };
+        let Some(list) = list else { return };
+        let op = if ingress { "clone_ingress_pkt_to_egress" } else { "clone_egress_pkt_to_egress" };
+        self.emit(Stmt::Primitive(op.into(), vec![Arg::Expr(session), list_id(list)], span));
+    }
+
+    /// The packet goes through the pipeline again, with the fields that it keeps.
+    fn pass_again(&mut self, name: &str, list: Option<&'a ast::Expr>, ty: Option<&Type>, span: Span) {
+        let resubmit = name.starts_with("resubmit");
+        let stage = if resubmit { Stage::Ingress } else { Stage::Egress };
+        if self.stage != stage {
+            let block = if resubmit { "ingress" } else { "egress" };
+            self.error(span, Rule::V1model, format!("`{name}` can only be called in {block}"));
+        }
+        let list = if name.ends_with("list") { self.field_list(list, span) } else { self.data_list(list, ty, span) };
+        let Some(list) = list else { return };
+        let op = if resubmit { "resubmit" } else { "recirculate" };
+        self.emit(Stmt::Primitive(op.into(), vec![list_id(list)], span));
     }
 
     pub(super) fn algorithm(&mut self, e: &'a ast::Expr) -> Symbol {

@@ -57,26 +57,7 @@ impl<'a> Lower<'a, '_> {
             _ => cp::Unit::Packets,
         };
         match &*def.name {
-            "register" | "Register" => {
-                if args.len() == 2 && self.const_argument(args, 1) != Some(BigInt::from(0)) {
-                    let text = format!("register `{name}` begins with another value than 0, which the target cannot give it");
-                    self.error(span, Rule::Bmv2, text);
-                }
-                let ty = type_args.first().cloned().unwrap_or(Type::Unknown);
-                let scalar = self.scalar(&ty);
-                let Type::Bits { width, .. } = scalar else {
-                    self.error(span, Rule::Bmv2, format!("a register holds `bit<n>` or `int<n>`, not `{ty}`"));
-                    return;
-                };
-                let size = size(self);
-                if size == BigInt::from(0) {
-                    self.error(span, Rule::Bmv2, format!("register `{name}` has no cells"));
-                }
-                self.program.registers.push(ir::Register { name: name.clone(), size: size.clone(), bits: width, span });
-                let index = self.index_type(type_args, 1);
-                let ty = self.data_type(&ty);
-                self.control_plane.registers.push(cp::Register { name, annotations, ty, size: size.to_u64().unwrap_or(0), index });
-            }
+            "register" | "Register" => self.declare_register(name, annotations, type_args, args, span),
             "counter" | "Counter" => {
                 let size = size(self);
                 self.program.counters.push(ir::Counter { name: name.clone(), cells: Cells::Array(size.clone()), span });
@@ -119,28 +100,7 @@ impl<'a> Lower<'a, '_> {
                 self.control_plane.meters.push(cp::Meter { name, annotations, unit: cp_unit(&u), size: None, table: None, index: None });
             }
             "action_profile" | "action_selector" | "ActionProfile" | "ActionSelector" => {
-                let selecting = matches!(&*def.name, "action_selector" | "ActionSelector");
-                let size = self.const_argument(args, usize::from(selecting)).unwrap_or_default();
-                let selector = if !selecting {
-                    None
-                } else if &*def.name == "ActionSelector" {
-                    Some((self.psa_algorithm(args.first()), None))
-                } else {
-                    Some((args.first().and_then(|v| self.enum_name(v)).unwrap_or_else(|| "crc16".into()), None))
-                };
-                let stage = match self.stage {
-                    Stage::Egress => "egress",
-                    Stage::Ingress => "ingress",
-                    _ => "",
-                };
-                self.program.profiles.push((stage.into(), ir::Profile { name: name.clone(), size: size.clone(), selector, span }));
-                self.control_plane.action_profiles.push(cp::ActionProfile {
-                    name,
-                    annotations,
-                    tables: Vec::new(),
-                    size: size.to_u64().unwrap_or(0),
-                    selector: selecting,
-                });
+                self.declare_profile(name, annotations, &def.name, args, span);
             }
             _ if !self.of_architecture(*decl) => {
                 let text = format!("`{name}` is a `{}`, an extern object that the architecture does not have", def.name);
@@ -149,6 +109,52 @@ impl<'a> Lower<'a, '_> {
             _ => {}
         }
         self.declare_psa_extern(instance, &def.name, span);
+    }
+
+    fn declare_register(&mut self, name: String, annotations: Vec<Annotation>, type_args: &[Type], args: &[Val], span: Span) {
+        if args.len() == 2 && self.const_argument(args, 1) != Some(BigInt::from(0)) {
+            let text = format!("register `{name}` begins with another value than 0, which the target cannot give it");
+            self.error(span, Rule::Bmv2, text);
+        }
+        let ty = type_args.first().cloned().unwrap_or(Type::Unknown);
+        let scalar = self.scalar(&ty);
+        let Type::Bits { width, .. } = scalar else {
+            self.error(span, Rule::Bmv2, format!("a register holds `bit<n>` or `int<n>`, not `{ty}`"));
+            return;
+        };
+        let size = self.const_argument(args, 0).unwrap_or_default();
+        if size == BigInt::from(0) {
+            self.error(span, Rule::Bmv2, format!("register `{name}` has no cells"));
+        }
+        self.program.registers.push(ir::Register { name: name.clone(), size: size.clone(), bits: width, span });
+        let index = self.index_type(type_args, 1);
+        let ty = self.data_type(&ty);
+        self.control_plane.registers.push(cp::Register { name, annotations, ty, size: size.to_u64().unwrap_or(0), index });
+    }
+
+    fn declare_profile(&mut self, name: String, annotations: Vec<Annotation>, kind: &str, args: &[Val], span: Span) {
+        let selecting = matches!(kind, "action_selector" | "ActionSelector");
+        let size = self.const_argument(args, usize::from(selecting)).unwrap_or_default();
+        let selector = if !selecting {
+            None
+        } else if kind == "ActionSelector" {
+            Some((self.psa_algorithm(args.first()), None))
+        } else {
+            Some((args.first().and_then(|v| self.enum_name(v)).unwrap_or_else(|| "crc16".into()), None))
+        };
+        let stage = match self.stage {
+            Stage::Egress => "egress",
+            Stage::Ingress => "ingress",
+            _ => "",
+        };
+        self.program.profiles.push((stage.into(), ir::Profile { name: name.clone(), size: size.clone(), selector, span }));
+        self.control_plane.action_profiles.push(cp::ActionProfile {
+            name,
+            annotations,
+            tables: Vec::new(),
+            size: size.to_u64().unwrap_or(0),
+            selector: selecting,
+        });
     }
 
     /// Whether a declaration stands in the file of the architecture, or of the core library.

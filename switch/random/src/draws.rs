@@ -1,4 +1,4 @@
-//! Draws from a component's stream (`rng.rs`): each component has one, from the run's seed and the component's name.
+//! Draws from a component's stream (`stream.rs`): each component has one, from the run's seed and the component's name.
 //!
 //! A component draws from its own stream alone, so that adding a flow or a link changes no other component's draws.
 

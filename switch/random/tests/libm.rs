@@ -1,7 +1,7 @@
 //! The functions that records of virtual time depend on, bit by bit. Other numbers here mean other records: a new version of libm, or a machine
 //! on which the crate computes otherwise.
 
-use fairlane_sources as _;
+use fairlane_random as _;
 
 /// FNV-1a, 64 bits, of the results' bits.
 fn digest(function: impl Fn(f64) -> f64) -> u64 {
