@@ -274,7 +274,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="runs at once (default 1)")
     parser.add_argument("--write", action="store_true", help="put tables and figure in the page")
     given = parser.parse_args()
-    chosen = [case for case in CASES if given.only is None or case.name in given.only]
+    if given.write and (given.only or given.seeds):
+        parser.error("--write: the page has all cases and seeds; leave out --only and --seeds")
+    unknown = set(given.only or ()) - {case.name for case in CASES}
+    if unknown:
+        parser.error(f"--only: no case {', '.join(sorted(unknown))}; there are {', '.join(case.name for case in CASES)}")
+    chosen = [case for case in CASES if not given.only or case.name in given.only]
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(given.jobs) as pool:
         program = ns3.compiled(SOURCE, Path(folder))
         if program is None:
