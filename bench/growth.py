@@ -22,6 +22,7 @@ from fairlane.fabrics.base import Settings
 from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.progress import Silent
 from fairlane.inputs import located_toml
+from fairlane.results.result_folder import ResultFolder
 
 PER_S = 50_000
 """Flows that arrive each second: with 20 kB on average, 8 Gb/s of 1,024 hosts with 1 Gb/s each."""
@@ -57,11 +58,12 @@ def one(flows: int) -> dict[str, float]:
     experiment = loader.from_document(located_toml.parse(text, "growth"), "growth")
     times.append(time.process_time())
     with tempfile.TemporaryDirectory(prefix="fairlane-growth-") as folder:
-        raw, out = Path(folder, "raw"), Path(folder, "out")
-        raw.mkdir()
-        outcome = VIRTUAL.ready(experiment, Settings()).run(raw, Silent())
+        out = Path(folder, "out")
+        results = ResultFolder(out)
+        (results.work / "raw").mkdir()
+        outcome = VIRTUAL.ready(experiment, Settings()).run(results.work / "raw", Silent())
         times.append(time.process_time())
-        execute.publish(experiment, outcome, raw, out)
+        execute.publish(experiment, outcome, results)
         times.append(time.process_time())
         complete = json.loads((out / "summary.json").read_text())["kinds"][0]
         size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())

@@ -280,6 +280,8 @@ def _build(kind: type, raw: Any, where: str) -> Any:
         if key not in fields or key in tables:
             keys = [key for name in fields for key in tables.get(name, (name,))]
             raise ConfigError(f"{prefix}{key}: unknown key; {kind.__name__} has {', '.join(keys)}")
+        if key == "routes" and isinstance(value, dict):
+            value = _listed(value, f"{prefix}{key}")
         if key in _NESTED and value is not None:
             nested, many = _NESTED[key]
             if not many:
@@ -303,6 +305,34 @@ def _build(kind: type, raw: Any, where: str) -> Any:
         raise ConfigError(f"{where}: {error}") from error
 
 
+_LISTED = 256
+"""Routes of a switch that are written one by one."""
+
+
 def to_json(config: Config) -> str:
-    """The text that `read` reads back: `parse(json.loads(to_json(c))) == c`."""
-    return json.dumps(schema.plain(config), indent=1)
+    """The text that `read` reads back: `parse(json.loads(to_json(c))) == c`. A switch with more than `_LISTED` routes has
+    `"routes": {"ways": [{"port": 1, ...}], "to": {"10.0.2.0/23": 0, ...}}`, since a large network has a million routes and few ways: of each prefix its way's number."""
+    written = schema.plain(dataclasses.replace(config, switches=tuple(dataclasses.replace(s, routes=()) for s in config.switches)))
+    for place, switch in zip(written["switches"], config.switches):
+        place["routes"] = _by_ways(switch.routes) if len(switch.routes) > _LISTED else schema.plain(switch.routes)
+    return json.dumps(written, indent=1)
+
+
+def _by_ways(routes: tuple[Route, ...]) -> Any:
+    numbers: dict[tuple[Any, ...], int] = {}
+    to = {route.prefix: numbers.setdefault((route.port, route.src_mac, route.dst_mac, route.others), len(numbers)) for route in routes}
+    if len(to) < len(routes):
+        return schema.plain(routes)
+    ways = [schema.plain(Route("", *way)) for way in numbers]
+    return {"ways": [{key: value for key, value in way.items() if key != "prefix"} for way in ways], "to": to}
+
+
+def _listed(raw: dict[str, Any], where: str) -> list[Any]:
+    """Routes as `_by_ways` wrote them, one by one."""
+    ways, to = raw.get("ways"), raw.get("to")
+    if raw.keys() != {"ways", "to"} or not isinstance(ways, list) or not isinstance(to, dict):
+        raise ConfigError(f"{where}: expected a list, or an object with a list 'ways' and an object 'to'")
+    for prefix, number in to.items():
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(ways) or not isinstance(ways[number], dict):
+            raise ConfigError(f"{where}.to.{prefix}: expected the number of a way, 0 to {len(ways) - 1}, got {number!r}")
+    return [{"prefix": prefix, **ways[number]} for prefix, number in to.items()]

@@ -21,7 +21,7 @@ from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.schemes import registry
 from fairlane.topologies import addressing
 from fairlane.topologies import load as topology_load
-from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, MAX_HOPS, Port, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, MAX_DURATION_S, MAX_HOPS, Port, Topology, machine
 
 FOLDER = Path(__file__).parent
 PROGRAM, PLANE = "program", "plane"
@@ -204,8 +204,8 @@ def _with_ancestors(path: Path, seen: tuple[Path, ...] = ()) -> Document:
 
 
 def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[Flow, ...]:
-    hosts = topology.hosts
-    known = dict.fromkeys(hosts)
+    hosts = topology.machines
+    known = dict.fromkeys(topology.hosts)
     # Builders put all senders before all receivers.
     free = list(zip(hosts[: len(hosts) // 2], hosts[len(hosts) // 2 :]))
     found: list[tuple[int, int, tuple[str, ...]]] = []
@@ -367,7 +367,7 @@ def _of_workload(
     assert isinstance(own, kinds.TcpSettings)
     try:
         per_s = _arrivals_per_s(workload, own, settings, topology, document, where)
-        arrivals = workloads.drawn(workload, topology.hosts, per_s, settings.seed, settings.duration_s)
+        arrivals = workloads.drawn(workload, topology.machines, per_s, settings.seed, settings.duration_s)
     except ValueError as error:
         key, _, rest = str(error).partition(": ")
         raise document.error((*where, key) if key in document.at(where) else where, rest) from error
@@ -399,7 +399,7 @@ def _arrivals_per_s(
     arrivals = workload.arrivals
     if arrivals.trace is not None:
         return math.nan
-    senders, receivers = workloads.ends(workload, topology.hosts)
+    senders, receivers = workloads.ends(workload, topology.machines)
     if arrivals.load is None:
         assert arrivals.per_s is not None
         return arrivals.per_s
@@ -414,7 +414,7 @@ def _arrivals_per_s(
     if found is None:
         links = [f"{p.node}->{p.peer}" for on_node in topology.ports().values() for p in on_node]
         raise document.error((*where, "arrivals"), f"of: no link {link!r}{schema.nearest(link, [*links, 'hosts'])}")
-    port = next(p for p in topology.ports()[found[0]] if p.number == found[1])
+    port = topology.port(*found)
     flows = _flows_through(workload, senders, receivers, topology, port)
     if flows == 0:
         raise document.error((*where, "arrivals"), f"of: no flow of {workload.name} crosses {link}")
@@ -501,9 +501,10 @@ def _check_ends(group: FlowGroup, ends: tuple[str, ...], hosts: dict[str, None],
     algorithm = kinds.algorithm(group.kind)
     if len(ends) > 2 and not (algorithm and algorithm.layered):
         raise document.error(where, f"{group.kind} has one receiver, got {len(ends) - 1}")
-    if ends[0] in ends[1:]:
-        raise document.error(where, f"{ends[0]} cannot send to itself")
-    if len(set(ends)) < len(ends):
+    machines = [machine(end) for end in ends]
+    if machines[0] in machines[1:]:
+        raise document.error(where, f"{machines[0]} cannot send to itself")
+    if len(set(machines)) < len(machines):
         raise document.error(where, "a receiver is named twice")
 
 
@@ -560,7 +561,7 @@ def _output_port(link: str, topology: Topology) -> tuple[str, int] | None:
 
 def _holds_back(name: str, port: tuple[str, int], settings: Settings, topology: Topology) -> bool:
     """Whether the link, or a change of it, has a `reorder_delay_s`."""
-    link = next(p.link for p in topology.ports()[port[0]] if p.number == port[1])
+    link = topology.port(*port).link
     return bool(link.reorder_delay_s) or any(change.reorder_delay_s for change in settings.changes if change.link == name)
 
 
@@ -578,9 +579,9 @@ def _changes(settings: Settings, topology: Topology, document: Document) -> tupl
             raise document.error(
                 ("changes", i, "link"), f"no link {change.link!r}, from one node to its neighbour{schema.nearest(change.link, links)}"
             )
-        if change.up is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).link.trace is not None:
+        if change.up is not None and topology.port(*port).link.trace is not None:
             raise document.error(("changes", i, "up"), f"{change.link} follows a trace: leave out one of the two")
-        if change.rate_bps is not None and next(p for p in topology.ports()[port[0]] if p.number == port[1]).trace is not None:
+        if change.rate_bps is not None and topology.port(*port).trace is not None:
             raise document.error(("changes", i, "rate_bps"), f"{change.link} follows a trace: leave out one of the two")
         if change.reorder and not _holds_back(change.link, port, settings, topology):
             raise document.error(

@@ -22,14 +22,12 @@ def there(experiment: Experiment, flow: Flow, receiver: str | None = None, at_s:
     """The output ports that a flow's packets take, the sender's own first. receiver: of several; None: its only or first one. at_s: since the run's begin.
 
     Packets to a multicast group take the tree of `fairlane.controller.multicast`, which is the same in a network without loops."""
-    to = receiver or flow.receiver
-    return _way(experiment, flow.sender, to, five_tuple(experiment.topology, flow.kind, flow.sender, to, flow.port_offset), at_s)
+    return _way(experiment, flow, receiver or flow.receiver, False, at_s)
 
 
 def back(experiment: Experiment, flow: Flow, receiver: str | None = None, at_s: float = 0.0) -> tuple[Port, ...]:
     """The same of the packets that answer."""
-    to = receiver or flow.receiver
-    return _way(experiment, to, flow.sender, five_tuple(experiment.topology, flow.kind, flow.sender, to, flow.port_offset).back, at_s)
+    return _way(experiment, flow, receiver or flow.receiver, True, at_s)
 
 
 def five_tuple(topology: Topology, kind: str, sender: str, receiver: str, port_offset: int) -> FiveTuple:
@@ -39,8 +37,16 @@ def five_tuple(topology: Topology, kind: str, sender: str, receiver: str, port_o
     return FiveTuple(hosts[sender].ip, hosts[receiver].ip, protocol, first + port_offset, first + port_offset)
 
 
-def _way(experiment: Experiment, source: str, destination: str, flow: FiveTuple, at_s: float) -> tuple[Port, ...]:
-    return addressing.path(experiment.topology, source, destination, flow, experiment.seed, failed_at(experiment, at_s))
+def _way(experiment: Experiment, flow: Flow, to: str, backward: bool, at_s: float) -> tuple[Port, ...]:
+    failed = failed_at(experiment, at_s)
+    known = experiment.topology.worked_out
+    key = ("way", flow.sender, to, kinds.is_tcp(flow.kind), flow.port_offset, backward, experiment.seed, failed)
+    if key not in known:
+        tuple_ = five_tuple(experiment.topology, flow.kind, flow.sender, to, flow.port_offset)
+        ends = (to, flow.sender, tuple_.back) if backward else (flow.sender, to, tuple_)
+        known[key] = addressing.path(experiment.topology, *ends, experiment.seed, failed)
+    found: tuple[Port, ...] = known[key]
+    return found
 
 
 def failed_at(experiment: Experiment, at_s: float) -> tuple[Down, ...]:
@@ -55,7 +61,7 @@ def history(experiment: Experiment) -> list[tuple[float, tuple[Down, ...]]]:
     for change, node, number in experiment.changes:
         if change.up is None:
             continue
-        link = {next(p.link_index for p in experiment.topology.ports()[node] if p.number == number)}
+        link = {experiment.topology.both_ends(node, number)[0].link_index}
         down = down - link if change.up else down | link
         since_s, before = change.at_s + experiment.settings.control.reroute_s, found[-1]
         if since_s == before[0]:

@@ -66,9 +66,9 @@ class Sweep:
     points: tuple[Point, ...]
 
 
-def has_sweep(document: Document) -> bool:
-    """Whether a file describes runs that differ in more than their seeds."""
-    return "sweep" in document.values
+def is_several(document: Document) -> bool:
+    """Whether more than one run is meant, apart from seeds."""
+    return any(len(choices) > 1 for choices in document.values.get("sweep", {}).values())
 
 
 def plain(document: Document, at: Sequence[str] = ()) -> Document:

@@ -10,8 +10,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from fairlane import ad_hoc_networks
 from fairlane.errors import Refusal
 from fairlane.experiments import kinds, loader
 from fairlane.experiments.model import Experiment
@@ -22,12 +24,6 @@ from fairlane.inputs.schema import either
 from fairlane.schemes import registry
 from fairlane.topologies.model import WAY_TO_AN_OWN_AQM, queues
 
-TOPOLOGIES = {
-    "dumbbell": "senders on one switch, receivers on another, one link between them: the bottleneck",
-    "chain": "switches in a row (--switches, default 3); every flow crosses all links between them",
-    "tree": "a sender on the root, receivers on leaf switches (--switches, default 3); one bottleneck to each leaf",
-}
-
 _RATES = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BUFFERS = {"packets": None, "packet": None, "p": None, "bdp": None}
@@ -37,6 +33,8 @@ _ACCESS_SPEED_UP = 10
 _TOO_MANY = 2**63 - 1
 """Packets: more than any queue may hold, so that the network refuses it, and still a whole number of TOML."""
 _MOST_FLOWS = 32_000
+_TOPOLOGY = "topology"
+"""Of `--set topology.KEY=VALUE`."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +67,11 @@ class _Group:
     start_s: float
 
 
-def text(topology: str, options: Options, duration_s: float | None, seed: int | None) -> str:
-    """The experiment file that corresponds to the options. Refusal names the option at fault."""
+def text(topology: str, options: Options, duration_s: float | None, seed: int | None, beside: Path | None = None) -> str:
+    """The experiment file that corresponds to the options. beside: the folder of the file; None: that of a GraphML file. Refusal names the option at fault."""
     if not options.flows:
         raise Refusal(f"fairlane run {topology} needs flows: --flow rap:2 --flow tcp-sack:2. 'fairlane list' shows the kinds.")
-    if options.switches is not None and topology == "dumbbell":
-        raise Refusal("--switches: a dumbbell always has two switches; only chain and tree take a number.")
+    switches = ad_hoc_networks.switches_of(topology, options.switches)
     if seed is not None and seed.bit_length() > 64:
         raise Refusal(f"--seed: a number of {seed.bit_length()} bits; seed: must be in 0 to 2^32 - 1")
     groups = [_group(given) for given in options.flows]
@@ -87,10 +84,8 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     if not MIN_PACKET_BYTES <= packet_bytes <= MAX_PACKET_BYTES:
         raise Refusal(f"--packet-bytes {packet_bytes}: {MIN_PACKET_BYTES} to {MAX_PACKET_BYTES}, IP header included")
     buffer = _buffer(options.buffer, rate_bps * rtt_s / 8 / packet_bytes)
-    switches = 2 if topology == "dumbbell" else options.switches or 3
-    links = switches - 1 if topology == "chain" else 1
-    trunk_s = (rtt_s / 2 - 2 * side_s) / links
-    if trunk_s < 0:
+    between_s = rtt_s / 2 - 2 * side_s
+    if between_s < 0:
         raise Refusal(f"--side-delay {options.side_delay}: four times that is more than the round trip, --rtt {options.rtt or '64ms'}")
     queue = options.queue or "droptail"
     if queue not in queues():
@@ -98,35 +93,43 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
     scheme = registry.SCHEMES.get(queue)
     if options.ecn and not (scheme is not None and scheme.can_mark):
         raise Refusal(f"--ecn: a queue that marks is --queue {either(registry.names(marking=True))}, not {queue}")
-    flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
-    lines = [
-        f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
-        'bottleneck = "s1->s2"',
-        f"duration_s = {_number(60.0 if duration_s is None else loader.check_duration(duration_s))}",
-        f"seed = {1 if seed is None else seed}",
-        "",
-    ]
-    trunk = {"rate_bps": rate_bps, "delay_s": trunk_s, "queue_packets": buffer, "queue": queue}
+    trunk: dict[str, Any] = {"rate_bps": rate_bps, "delay_s": 0.0, "queue_packets": buffer, "queue": queue}
     if scheme is not None:
         given = scheme.of_options(packet_bytes, bool(options.ecn))
         trunk[queue] = {key: value for key, value in vars(given).items() if value is not None and (key != "ecn" or value)}
     access = {"rate_bps": side_rate_bps, "delay_s": side_s, "queue_packets": 1000}
-    pairs = sum(g.count for g in groups)
-    lines += _topology(topology, pairs, switches, trunk, access)
-    settings = _settings(options.settings)
+    settings, of_topology = _settings(options.settings)
+    count, folder = sum(g.count for g in groups), Path(topology).parent if beside is None else beside
+
+    def network() -> dict[str, Any]:
+        made = ad_hoc_networks.table(topology, count, switches, trunk, access, folder)
+        return ad_hoc_networks.with_settings(made, of_topology)
+
+    place = ad_hoc_networks.place(topology, network(), count, switches, folder)
+    trunk["delay_s"] = between_s / place.links
+    flows = ", ".join(f"{g.count} {g.kind}" for g in groups)
+    lines = [
+        f"title = {_toml(f'{flows}: {rate_bps / 1e6:g} Mb/s, {rtt_s * 1e3:g} ms, {queue}, {buffer} packets')}",
+        f"bottleneck = {_toml(place.bottleneck)}",
+        f"duration_s = {_number(60.0 if duration_s is None else loader.check_duration(duration_s))}",
+        f"seed = {1 if seed is None else seed}",
+        "",
+        "[topology]",
+        *(f"{key} = {_toml(value)}" for key, value in network().items()),
+    ]
     if options.ecn:
         for kind in ["tcp", *sorted({g.kind for g in groups if kinds.media_with_ecn(g.kind)})]:
             settings[kind] = {"ecn": "true", **settings.get(kind, {})}
     for kind, values in settings.items():
         lines += ["", f"[{kind}]", *(f"{key} = {value}" for key, value in values.items())]
-    lines += _flows(topology, groups, switches, jitter_s, options.packet_bytes)
+    lines += _flows(groups, place.hosts, jitter_s, options.packet_bytes)
     return "\n".join(lines) + "\n"
 
 
 def experiment(topology: str, options: Options, duration_s: float | None, seed: int | None, name: str | None = None) -> Experiment:
     """The same, loaded. name: the experiment's id; the topology's name when left out."""
     document = located_toml.parse(text(topology, options, duration_s, seed), f"{topology} as --save writes it")
-    return loader.from_document(document, name or topology)
+    return loader.from_document(document, name or Path(topology).stem)
 
 
 def _group(given: str) -> _Group:
@@ -183,26 +186,9 @@ def _buffer(given: str | None, bdp_packets: float) -> int:
     return min(int(packets), _TOO_MANY)
 
 
-def _topology(kind: str, pairs: int, switches: int, trunk: dict[str, Any], access: dict[str, Any]) -> list[str]:
-    if kind == "dumbbell":
-        values: dict[str, Any] = {"pairs": pairs, "bottleneck": trunk}
-    elif kind == "chain":
-        values = {"switches": switches, "paths": [[1, switches]] * pairs, "trunk": trunk}
-    else:
-        values = {"branches": [trunk] * switches, "hosts_per_leaf": -(-pairs // switches)}
-    return [
-        "[topology]",
-        f"kind = {_toml(kind)}",
-        *(f"{key} = {_toml(value)}" for key, value in values.items()),
-        f"access = {_toml(access)}",
-    ]
-
-
-def _flows(topology: str, groups: list[_Group], switches: int, jitter_s: float, packet_bytes: int | None) -> list[str]:
-    total = sum(g.count for g in groups)
-    per_leaf = -(-total // switches)
-    # Around the leaves in turn, so that each kind is on all of them.
-    receivers = [f"h{2 + leaf * per_leaf + n}" for n in range(per_leaf) for leaf in range(switches)]
+def _flows(groups: list[_Group], hosts: list[list[str]] | None, jitter_s: float, packet_bytes: int | None) -> list[str]:
+    """hosts: of each flow in turn; None: the topology's pairs."""
+    left = iter(hosts or ())
     lines: list[str] = []
     used: dict[str, int] = {}
     for group in groups:
@@ -213,28 +199,32 @@ def _flows(topology: str, groups: list[_Group], switches: int, jitter_s: float, 
             values["start_jitter_s"] = jitter_s
         if packet_bytes is not None:
             values["packet_bytes"] = packet_bytes
-        if topology == "tree":
-            values["hosts"] = [["h1", receivers.pop(0)] for _ in range(group.count)]
+        if hosts is not None:
+            values["hosts"] = [next(left) for _ in range(group.count)]
         lines += ["", "[[flows]]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
     return lines
 
 
-def _settings(given: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Of each kind: key -> value as TOML writes it."""
+def _settings(given: tuple[str, ...]) -> tuple[dict[str, dict[str, str]], dict[tuple[str, ...], Any]]:
+    """Of each kind: key -> value as TOML writes it. And of the topology: its keys -> value."""
     tables: dict[str, dict[str, str]] = {}
+    of_topology: dict[tuple[str, ...], Any] = {}
     for one in given:
-        found = re.fullmatch(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)=(.+)", one)
-        if found is None:
-            raise Refusal(f"--set {one}: write KIND.KEY=VALUE, as in rap.pacing_jitter=0.1")
-        kind, key, value = found.groups()
-        if kind not in kinds.tables():
-            raise Refusal(f"--set {one}: {kinds.unknown(kind, kinds.tables())}")
+        found = re.fullmatch(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?)=(.+)", one)
+        kind, key, value = found.groups() if found is not None else ("", ".", "")
+        if found is None or ("." in key and kind != _TOPOLOGY):
+            raise Refusal(f"--set {one}: write KIND.KEY=VALUE, as in rap.pacing_jitter=0.1, or topology.KEY=VALUE")
+        if kind != _TOPOLOGY and kind not in kinds.tables():
+            raise Refusal(f"--set {one}: {kinds.unknown(kind, [*kinds.tables(), _TOPOLOGY])}")
         try:
-            tomllib.loads(f"x = {value}")
+            meant = tomllib.loads(f"x = {value}")["x"]
         except tomllib.TOMLDecodeError:
-            value = _toml(value)
-        tables.setdefault(kind, {})[key] = value
-    return tables
+            meant, value = value, _toml(value)
+        if kind == _TOPOLOGY:
+            of_topology[tuple(key.split("."))] = meant
+        else:
+            tables.setdefault(kind, {})[key] = value
+    return tables, of_topology
 
 
 def _number(value: float) -> str:

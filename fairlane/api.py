@@ -27,13 +27,14 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from fairlane import ad_hoc, floors, user_files
+from fairlane import ad_hoc, ad_hoc_networks, floors, user_files
 from fairlane.errors import Interrupted, ProgramRefused, Refusal
 from fairlane.experiments import loader
 from fairlane.experiments import sweep as sweep_of
 from fairlane.experiments.expressions import Value
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics.base import Settings
+from fairlane.fabrics.base import Ready, Settings
+from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.places import VIRTUAL
 from fairlane.fabrics.progress import Silent
@@ -163,7 +164,7 @@ def run(
     packets: str | Path | None = None,
     name: str = "experiment",
 ) -> Result:
-    """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", "tree" with `flows` and the options of
+    """Run an experiment: the id of one (`fairlane list`), a TOML file, the keys of such a file as a dictionary, which is then called `name`, or "dumbbell", "chain", another topology of `fairlane list` or a GraphML file with `flows` and the options of
     `fairlane run`, as text with units ("10mbit", "64ms"). flows: "rap:2", or several of them in a list;
     so with everything of which there may be several.
 
@@ -204,7 +205,7 @@ def run(
             raise Refusal(f"{', '.join(options.given())}: the dictionary has its own network and flows")
         document = sweep_of.plain(Document("the experiment's dictionary", plain(experiment), {}).checked(), at)
         chosen = loader.from_document(document, name, duration_s, seed)
-    elif str(experiment) in ad_hoc.TOPOLOGIES:
+    elif ad_hoc_networks.describes(str(experiment)):
         chosen = ad_hoc.experiment(str(experiment), options, duration_s, seed)
     elif options.given():
         raise Refusal(f"{', '.join(options.given())}: {experiment} is an experiment with its own network and flows")
@@ -334,14 +335,27 @@ def run_experiment(
         warnings.warn(warning, stacklevel=2)
     record = None if packets is None else PacketRecord(Path(packets))
     ready = VIRTUAL.ready(chosen, Settings(pcap=_path(pcap), trace=_path(trace), packets=record))
-    with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
-        outcome = ready.run(Path(folder), Silent())
-        recorded = series.load(Path(folder), chosen, outcome.timing)
-        figures = metrics.compute(recorded)
-        summary = report.summary(chosen, figures, outcome, fidelity.IN_VIRTUAL_TIME, ready.fabric.name, ready.target)
-        result = Result(chosen, summary, recorded)
-        if out is not None:
-            from fairlane import execute
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="fairlane-") as folder:
+            return _result(ready, Path(folder))[0]
+    from fairlane import execute
+    from fairlane.results.result_folder import ResultFolder
 
-            execute.publish(chosen, outcome, Path(folder), Path(out))
-        return result
+    results = ResultFolder(Path(out))
+    try:
+        (results.work / "raw").mkdir()
+        result, outcome = _result(ready, results.work / "raw")
+    except BaseException:
+        results.discard()
+        raise
+    execute.publish(chosen, outcome, results)
+    return result
+
+
+def _result(ready: Ready, raw: Path) -> tuple[Result, Outcome]:
+    """Run, and evaluate the records in `raw`."""
+    outcome = ready.run(raw, Silent())
+    recorded = series.load(raw, ready.experiment, outcome.timing)
+    figures = metrics.compute(recorded)
+    summary = report.summary(ready.experiment, figures, outcome, fidelity.IN_VIRTUAL_TIME, ready.fabric.name, ready.target)
+    return Result(ready.experiment, summary, recorded), outcome

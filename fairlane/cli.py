@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from fairlane import ad_hoc, cli_run, errors, probes, python_child
+from fairlane import ad_hoc_networks, cli_run, errors, probes, python_child
 from fairlane.cli_options import (
     OwnControl,
     PortOption,
@@ -169,7 +169,7 @@ def sweep_file(
     from fairlane.studies import read
 
     files = read.own_files(own.algorithm or (), own.program or (), own.scheme or (), control.control)
-    if experiment in ad_hoc.TOPOLOGIES:
+    if ad_hoc_networks.describes(experiment):
         raise Refusal(
             f"fairlane sweep {experiment}: give a file; 'fairlane run {experiment} --flow ... --save FILE.toml' writes one to begin with."
         )
@@ -439,7 +439,7 @@ def list_all() -> None:
             console.print(f"  {name:{width}}  {text}", highlight=False, markup=False, soft_wrap=True)
 
     section("Experiments (fairlane run ID)", {name: _described(loader.load(loader.find(name))) for name in loader.names()})
-    section("\nTopologies (fairlane run TOPOLOGY --flow KIND:COUNT ...)", ad_hoc.TOPOLOGIES)
+    section("\nTopologies (fairlane run TOPOLOGY --flow KIND:COUNT ...)", ad_hoc_networks.TOPOLOGIES)
     section("\nRate-adaptation algorithms (flow kinds)", {name: kinds.summary(name) for name in sorted(ALGORITHMS)})
     section("\nTCP (flow kinds)", {name: kinds.summary(name) for name in kinds.TCP_KINDS})
     section("\nPlain sources (flow kinds)", {name: kinds.summary(name) for name in kinds.SOURCE_KINDS})

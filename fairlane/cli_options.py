@@ -55,7 +55,7 @@ def _option(help_text: str, panel: str | None = None, *names: str, **more: Any) 
     return typer.Option(*names, help=help_text, show_default=False, rich_help_panel=panel, **more)
 
 
-_AD_HOC = "With dumbbell, chain or tree instead of an experiment"
+_AD_HOC = "With a topology such as dumbbell or leaf-spine instead of an experiment"
 _LIVE = "Live view"
 _TUTORIALS = "With a topology.json of the P4 tutorials"
 
@@ -168,10 +168,21 @@ class AdHoc:
     ] = None
     start_jitter: Annotated[str | None, _option("Longest random delay of each flow's start, such as 500ms. Default: 0ms.", _AD_HOC)] = None
     switches: Annotated[
-        int | None, _option("Number of switches: the chain's length, or the tree's leaves. Default: 3.", _AD_HOC, min=2, max=200)
+        int | None,
+        _option(
+            "Number of switches: the length of a chain or ring, or the leaves of a tree or leaf-spine. Default: the topology's.",
+            _AD_HOC,
+            min=2,
+            max=200,
+        ),
     ] = None
     set_: Annotated[
-        list[str] | None, _option("KIND.KEY=VALUE: a setting of a kind, such as rap.pacing_jitter=0.1. Repeatable.", _AD_HOC, "--set")
+        list[str] | None,
+        _option(
+            "KIND.KEY=VALUE: a setting of a kind, such as rap.pacing_jitter=0.1; or topology.KEY=VALUE, such as topology.spines=4. Repeatable.",
+            _AD_HOC,
+            "--set",
+        ),
     ] = None
     save: Annotated[Path | None, _option("Also write the experiment to this TOML file, to repeat or change it.", _AD_HOC)] = None
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairlane import ad_hoc, probes, user_files
+from fairlane import ad_hoc, ad_hoc_networks, probes, user_files
 from fairlane.cli_options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Where, in_groups
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
-from fairlane.experiments import loader
+from fairlane.experiments import loader, sweep
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.base import Fabric, Settings
 from fairlane.fabrics.packets import PacketRecord
@@ -29,7 +29,7 @@ def run(
     experiment: Annotated[
         str,
         typer.Argument(
-            help="An id from 'fairlane list' or a TOML file; dumbbell, chain or tree with --flow; a topology.json of the P4 tutorials; "
+            help="An id from 'fairlane list' or a TOML file; a topology such as dumbbell or leaf-spine, or a GraphML file, with --flow; a topology.json of the P4 tutorials; "
             "a network.py or p4app.json of p4-utils.",
             show_default=False,
         ),
@@ -58,12 +58,14 @@ def run(
         user_files.use_algorithm(path)
     for path in own.scheme or []:
         user_files.use_scheme(path)
-    if experiment not in ad_hoc.TOPOLOGIES:
+    if not ad_hoc_networks.describes(experiment):
         _refuse_stray(experiment, network.given())
-        from fairlane.paper import read_row, single
+        whole = loader.read(loader.find(experiment))
+        if whole.values.keys() & {*sweep.KEYS, *sweep.REPORT_KEYS, "checks"}:
+            from fairlane.paper import read_row
 
-        read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
-        if single.wants_sweep(loader.find(experiment), extent.at or [], where.fabric.laid_over):
+            read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
+        if sweep.is_several(where.fabric.laid_over(whole, extent.at or [])):
             _run_sweep(experiment, where, extent, output, own, control, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
@@ -73,7 +75,7 @@ def run(
     except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
-        document = None if experiment in ad_hoc.TOPOLOGIES else loader.read(loader.find(experiment))
+        document = None if ad_hoc_networks.describes(experiment) else loader.read(loader.find(experiment))
         raise located(error, document, own.program or (), control.control) from error
     _end(strictly, output)
 
@@ -195,17 +197,17 @@ def _refuse_options(context: typer.Context, allowed: set[str], what: str) -> set
 def _refuse_stray(experiment: str, given: list[str]) -> None:
     """Refuses options of experiments without a file if the experiment has a file."""
     if given and experiment not in loader.names() and not experiment.endswith(".toml"):
-        raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, ad_hoc.TOPOLOGIES)}")
+        raise Refusal(f"unknown topology {experiment!r}{schema.nearest(experiment, ad_hoc_networks.TOPOLOGIES)}")
     if given:
         raise Refusal(
             f"{', '.join(given)}: {experiment} is an experiment with its own network and flows. With"
-            f" {', '.join(ad_hoc.TOPOLOGIES)} in its place, the options define both."
+            f" {', '.join(ad_hoc_networks.TOPOLOGIES)} in its place, the options define both."
         )
 
 
 def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: Fabric) -> Experiment:
     """The experiment on the command line: from a file, or from the options."""
-    if experiment not in ad_hoc.TOPOLOGIES:
+    if not ad_hoc_networks.describes(experiment):
         path = loader.find(experiment)
         if differences := fabric.differences(loader.read(path)):
             say(f"on Mininet, changes by [mininet] of the file: {differences}")
@@ -219,7 +221,7 @@ def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: Fabric) -> 
             raise Refusal(f"--save {save}: experiment files end with .toml")
         try:
             with save.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(ad_hoc.text(experiment, options, extent.duration, extent.seed))
+                file.write(ad_hoc.text(experiment, options, extent.duration, extent.seed, save.parent))
         except FileExistsError:
             raise Refusal(f"--save {save}: exists already, and is not overwritten. Give another name, or remove it.") from None
         except OSError as error:

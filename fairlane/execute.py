@@ -9,9 +9,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-import pandas as pd
 from rich.console import Console
 
 from fairlane import capacity, errors, floors, user_files
@@ -22,6 +21,7 @@ from fairlane.fabrics.base import Fabric, Ready
 from fairlane.fabrics.interrupts import ENDING, interruptible
 from fairlane.fabrics.outcome import Outcome
 from fairlane.results import (
+    csv_tables,
     fidelity,
     impairments,
     made,
@@ -148,12 +148,10 @@ def _show(console: Console, experiment: Experiment, outcome: Outcome, figures: F
     console.print(f"results: {shown(final)}", highlight=False, soft_wrap=True)
 
 
-def publish(experiment: Experiment, outcome: Outcome, raw: Path, out: Path) -> Path:
-    """Write the results of a run in virtual time whose records are in `raw`. Refusal when `out` exists."""
-    folder = result_folder.ResultFolder(out)
+def publish(experiment: Experiment, outcome: Outcome, folder: result_folder.ResultFolder) -> Path:
+    """Write the results of a run in virtual time whose records are in `raw` of the folder's `work`."""
     try:
         made.write(folder.work, user_files.of_experiments([experiment]))
-        shutil.copytree(raw, folder.work / "raw")
         experiment = user_files.with_files(experiment, user_files.kept_names(experiment))
         _write(experiment, outcome, folder.work / "raw", folder.work, places.VIRTUAL, places.VIRTUAL.target)
         return folder.publish()
@@ -205,28 +203,36 @@ def _evaluate(
     return figures, true
 
 
-def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> dict[str, pd.DataFrame]:
+def _tables(recorded: series.Series, fair: shares.ShareTable, folder: Path) -> dict[str, dict[str, Any]]:
     """Write the tables of a run; of its links and fair rates, the bottleneck's alone are left for pictures."""
-    tables = {"flows": series.flow_table(recorded, fair)}
-    tables["flows"].to_csv(folder / "flows.csv", index=False, float_format="%.6g", lineterminator="\n")
+    tables = {"flows": csv_tables.joined(series.flow_columns(recorded, fair)), "fair_rates": {}, "links": {}}
+    with _new(folder / "flows.csv") as file:
+        csv_tables.write(file, tables["flows"])
     for name, parts in (("fair_rates", series.fair_rate_columns(recorded)), ("links", series.link_columns(recorded))):
-        tables[name] = pd.DataFrame({"link": []})
-        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        with _new(folder / f"{name}.csv") as file:
             header = True
             for some in _in_batches(parts):
-                series.frame(list(some.values())).to_csv(file, index=False, float_format="%.6g", lineterminator="\n", header=header)
+                csv_tables.write(file, csv_tables.joined(some.values()), header)
                 header = False
                 if recorded.experiment.bottleneck in some:
-                    tables[name] = series.frame([some[recorded.experiment.bottleneck]])
+                    tables[name] = csv_tables.joined([some[recorded.experiment.bottleneck]])
             if header:
-                pd.DataFrame().to_csv(file, index=False, lineterminator="\n")
+                csv_tables.write(file, {})
+    more = {}
     if any(link.queues for link in recorded.links.values()):
-        queues.table(recorded).to_csv(folder / "queues.csv", index=False, float_format="%.6g", lineterminator="\n")
+        more["queues"] = csv_tables.joined(queues.columns(recorded))
     if recorded.impaired:
-        impairments.table(recorded).to_csv(folder / "impairments.csv", index=False, float_format="%.6g", lineterminator="\n")
+        more["impairments"] = csv_tables.joined(impairments.columns(recorded))
     if any(workload.asks for workload in recorded.experiment.settings.workloads):
-        queries.table(recorded).to_csv(folder / "queries.csv", index=False, float_format="%.6g", lineterminator="\n")
+        more["queries"] = queries.columns(recorded)
+    for name, table in more.items():
+        with _new(folder / f"{name}.csv") as file:
+            csv_tables.write(file, table)
     return tables
+
+
+def _new(path: Path) -> TextIO:
+    return path.open("w", newline="", encoding="utf-8")
 
 
 def _in_batches(parts: Iterable[tuple[_Port, _Columns]]) -> Iterator[dict[_Port, _Columns]]:

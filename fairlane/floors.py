@@ -17,8 +17,7 @@ def warnings(experiment: Experiment) -> list[str]:
 
 def _unmarked(experiment: Experiment) -> list[str]:
     """A warning for DCTCP and Prague flows across a bottleneck that does not mark: they are SACK flows there [RFC 8257 sec 3.5]."""
-    node, number = experiment.bottleneck
-    port = experiment.topology.ports()[node][number - 1]
+    port = experiment.topology.port(*experiment.bottleneck)
     kinds = [kind for kind in ALWAYS_ECN if any(flow.kind == kind for flow in experiment.flows)]
     if port.link.marks or not kinds:
         return []
@@ -34,8 +33,7 @@ def _unmarked(experiment: Experiment) -> list[str]:
 def _least_rates(experiment: Experiment) -> list[str]:
     """A warning for each flow kind whose default minimum rate exceeds an equal share of the bottleneck. It names parameter, value, share and remedy.
     A minimum rate that the experiment itself sets gives no warning: trabol-5 sweeps it up to half of the link."""
-    node, number = experiment.bottleneck
-    link = experiment.topology.ports()[node][number - 1]
+    link = experiment.topology.port(*experiment.bottleneck)
     crossing = [f for f in experiment.flows if link in paths.there(experiment, f)]
     fair_bps = link.link.rate_bps / max(1, len(crossing))
     too_high: dict[tuple[str, float], list[AlgorithmSettings]] = {}

@@ -80,10 +80,11 @@ class TcpFlow:
         return ["iperf3", "-s", "-1", "-J", "-i", f"{self.interval_s:g}", "-B", self.peer, "-p", str(self.port)]
 
     def sender_command(self, duration_s: float) -> list[str]:
-        """iperf3 takes whole seconds: `duration_s` is rounded up. An MSS below `LEAST_MSS` is for the receiver's route to advertise."""
+        """Data leave from the port that they go to, as in virtual time: switches choose among ways of equal cost by it. iperf3 takes whole seconds: `duration_s`
+        is rounded up. An MSS below `LEAST_MSS` is for the receiver's route to advertise."""
         mss = ["-M", str(self.mss)] if self.mss >= LEAST_MSS else []
         return [
-            "iperf3", "-c", self.peer, "-B", self.local, "-p", str(self.port), "-J", "-i", f"{self.interval_s:g}",
+            "iperf3", "-c", self.peer, "-B", self.local, "-p", str(self.port), "--cport", str(self.port), "-J", "-i", f"{self.interval_s:g}",
             "-t", str(max(1, -int(-duration_s // 1))), "-C", self.congestion, *mss, "-l", str(self.segment_payload_bytes),
         ]  # fmt: skip
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import sys
@@ -24,6 +25,8 @@ DEEPEST = 32
 """Tables and arrays within each other, in a file or in one key with dots."""
 MOST_BYTES = 50_000_000
 _LONGEST_MESSAGE = 10_000
+_PARSED = 8
+"""Texts whose documents are kept: a command reads its file several times, and one with thousands of flows takes seconds."""
 
 
 class ConfigError(ValueError):
@@ -122,7 +125,9 @@ def read(path: Path) -> Document:
     return parse(text, str(path))
 
 
+@functools.lru_cache(_PARSED)
 def parse(text: str, name: str) -> Document:
+    """ConfigError when the text is no TOML. The same object for the same text: nobody changes a document."""
     if len(text) > MOST_BYTES:
         raise ConfigError(f"{name}: a file of {len(text)} characters: at most {MOST_BYTES}")
     for number, line in enumerate(text.split("\n"), 1):

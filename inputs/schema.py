@@ -65,16 +65,24 @@ def members(value: Any) -> dict[str, Any]:
     """A dataclass's values by their keys, as `build` reads them; None under each key of `TABLES` that is not there, if its dataclass has fields.
     Without fields of `OPTIONAL` that have their default."""
     found: dict[str, Any] = {}
-    for field in dataclasses.fields(value):
-        inner = getattr(value, field.name)
-        if TABLES in field.metadata:
+    for name, field in _fields_of(value.__class__):
+        inner = getattr(value, name)
+        if field is None:
+            found[name] = inner
+        elif TABLES in field.metadata:
             for key, kind in field.metadata[TABLES]().items():
                 one = next((one for one in inner if type(one) is kind), None)
                 if one is not None or dataclasses.fields(kind):
                     found[key] = one
-        elif not (OPTIONAL in field.metadata and inner == field.default):
-            found[field.name] = inner
+        elif inner != field.default:
+            found[name] = inner
     return found
+
+
+@functools.cache
+def _fields_of(kind: type[Any]) -> list[tuple[str, dataclasses.Field[Any] | None]]:
+    """The names of a dataclass's fields, and those of `TABLES` and `OPTIONAL` themselves."""
+    return [(one.name, one if one.metadata.keys() & {TABLES, OPTIONAL} else None) for one in dataclasses.fields(kind)]
 
 
 def plain(value: Any) -> Any:

@@ -183,7 +183,7 @@ def path(
             flow = flow or ping(topology, source, destination)
         hop = onward[0] if flow is None else equal_cost.chosen(onward, _seed_of(seed, hop.peer), flow)
         taken.append(hop)
-    taken.append(_port(topology, edge.peer, edge.peer_port))
+    taken.append(topology.port(edge.peer, edge.peer_port))
     if not spread:  # every flow between these hosts takes it
         known[key] = tuple(taken)
     return tuple(taken)
@@ -196,14 +196,6 @@ def ping(topology: Topology, source: str, destination: str) -> FiveTuple:
 
 
 _seed_of = functools.lru_cache(1 << 16)(equal_cost.seed_of)
-
-
-def _port(topology: Topology, switch: str, number: int) -> Port:
-    known = topology.worked_out
-    if ("ports", switch) not in known:
-        known["ports", switch] = {p.number: p for p in topology.ports()[switch]}
-    found: Port = known["ports", switch][number]
-    return found
 
 
 def chance(topology: Topology, source: str, destination: str, port: Port) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -301,13 +302,36 @@ class Topology:
         return {}
 
     @cached_property
-    def hosts(self) -> tuple[str, ...]:
+    def machines(self) -> tuple[str, ...]:
+        """The hosts, each once."""
         return tuple(n.name for n in self.nodes if n.kind == "host")
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...]:
+        """The ends of flows: a host for each of its links. The first link's is the host itself, `h1`; another one has its port, `h1:1`."""
+        return (*self.machines, *(name for name in self.ports() if machine(name) != name))
 
     def other_way(self, port: Port) -> Link:
         """The link of a port as its other end sends on it."""
         link = self.links[port.link_index]
         return link.backward if port.first else link
+
+    def both_ends(self, node: str, number: int) -> tuple[Port, Port]:
+        """A port, by its node and number, and the one at the other end of its link."""
+        port = next(p for p in self.ports()[node] if p.number == number)
+        first, second = self.ends(port.link_index)
+        return (first, second) if port.first else (second, first)
+
+    def ends(self, link: int) -> tuple[Port, Port]:
+        """The two ports of a link, by its place in `links`."""
+        return self._ends[link]
+
+    @cached_property
+    def _ends(self) -> list[tuple[Port, Port]]:
+        found: list[list[Port]] = [[] for _ in self.links]
+        for port in itertools.chain.from_iterable(self.ports().values()):
+            found[port.link_index].append(port)
+        return [(a, b) if a.first else (b, a) for a, b in found]
 
     @property
     def directions(self) -> tuple[Link, ...]:
@@ -319,8 +343,16 @@ class Topology:
         return tuple(n.name for n in self.nodes if n.kind == "switch")
 
     def ports(self) -> dict[str, tuple[Port, ...]]:
-        """The ports of each node, by number: host ports count from 0, switch ports from 1."""
+        """The ports of each switch, and the one of each of `hosts`, by number: host ports count from 0, switch ports from 1."""
         return self._ports
+
+    def port(self, node: str, number: int) -> Port:
+        """A node's port of that number; KeyError: it has none."""
+        return self._by_number[node, number]
+
+    @cached_property
+    def _by_number(self) -> dict[tuple[str, int], Port]:
+        return {(port.node, port.number): port for ports in self._ports.values() for port in ports}
 
     @cached_property
     def _ports(self) -> dict[str, tuple[Port, ...]]:
@@ -347,7 +379,7 @@ class Topology:
                         raise TopologyError(f"port {number} of {name} is used by links[{taken[name][number]}] already", ("links", i))
                     taken[name][number] = i
             wanted.append(ends)
-        ports: dict[str, list[Port]] = {n.name: [] for n in self.nodes}
+        numbered: list[list[tuple[str, int]]] = []
         for i, ends in enumerate(wanted):
             numbers = []
             for name, number in ends:
@@ -358,10 +390,16 @@ class Topology:
                     if number > MAX_PORT:
                         raise TopologyError(f"{name} has more links than ports ({MAX_PORT})", ("links", i))
                     taken[name][number] = i
-                numbers.append(number)
-            (a, _), (b, _) = ends
-            ports[a].append(Port(a, numbers[0], b, numbers[1], self.links[i], i))
-            ports[b].append(Port(b, numbers[1], a, numbers[0], self.links[i].backward, i, first=False))
+                numbers.append((name, number))
+            numbered.append(numbers)
+        ports: dict[str, list[Port]] = {n.name: [] for n in self.nodes}
+        for i, ends_there in enumerate(numbered):
+            (a, a_number), (b, b_number) = [
+                (name if kinds[name] == "switch" or number == min(taken[name]) else f"{name}:{number}", number)
+                for name, number in ends_there
+            ]
+            ports.setdefault(a, []).append(Port(a, a_number, b, b_number, self.links[i], i))
+            ports.setdefault(b, []).append(Port(b, b_number, a, a_number, self.links[i].backward, i, first=False))
         return {name: tuple(sorted(ps, key=lambda p: p.number)) for name, ps in ports.items()}
 
     def _check_nodes(self) -> None:
@@ -386,15 +424,13 @@ class Topology:
 
     def _check_hosts(self) -> None:
         ports, switches = self.ports(), set(self.switches)
-        for i, node in enumerate(self.nodes):
-            if node.kind == "host":
-                count = len(ports[node.name])
-                if count != 1:
-                    raise TopologyError(f"host {node.name} has {count} links; a host has exactly one", ("nodes", i))
-                if ports[node.name][0].peer not in switches:
-                    raise TopologyError(
-                        f"host {node.name} is linked to host {ports[node.name][0].peer}; hosts link to switches", ("nodes", i)
-                    )
+        places = {node.name: i for i, node in enumerate(self.nodes)}
+        for name in self.hosts:
+            where = ("nodes", places[machine(name)])
+            if not ports[name]:
+                raise TopologyError(f"host {name} has no link: give it one to a switch", where)
+            if ports[name][0].peer not in switches:
+                raise TopologyError(f"host {name} is linked to host {ports[name][0].peer}; hosts link to switches", where)
 
     def _check_connected(self) -> None:
         ports = self.ports()
@@ -407,6 +443,16 @@ class Topology:
         for i, node in enumerate(self.nodes):
             if node.name not in reached:
                 raise TopologyError(f"{node.name} cannot be reached from {self.nodes[0].name}", ("nodes", i))
+
+
+def machine(host: str) -> str:
+    """The host that one of `Topology.hosts` is a link of."""
+    return host.partition(":")[0]
+
+
+def in_files(host: str) -> str:
+    """One of `Topology.hosts` in the name of a file: `h1.1`, because some systems have no colons there."""
+    return host.replace(":", ".")
 
 
 def _split(end: str, index: int) -> tuple[str, int | None]:

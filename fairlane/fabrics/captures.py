@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlane.topologies.model import Topology
+from fairlane.topologies.model import Topology, in_files
 
 
 def name_after_links(folder: Path, topology: Topology, interface: Callable[[str, int], str]) -> None:
@@ -14,7 +14,8 @@ def name_after_links(folder: Path, topology: Topology, interface: Callable[[str,
     switches = set(topology.switches)
     for ports in topology.ports().values():
         for port in ports:
-            sent, arrived = f"{port.node}-{port.peer}.sent.pcap", f"{port.node}-{port.peer}.pcap"
+            link = in_files(f"{port.node}-{port.peer}")
+            sent, arrived = f"{link}.sent.pcap", f"{link}.pcap"
             if port.peer in switches:
                 _rename(folder / f"{interface(port.peer, port.peer_port)}_in.pcap", folder / arrived)
             if port.node in switches:

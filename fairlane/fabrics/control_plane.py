@@ -292,10 +292,9 @@ def changes(experiment: Experiment, begin_ns: int) -> list[Change]:
         if change.als is not None:
             found.append(AlsChange(at_ns, node, change.als))
         elif change.up is not None:
-            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
             known_ns = at_ns + round(experiment.settings.control.reroute_s * NS)
-            ends = ((sender.node, sender.number), (sender.peer, sender.peer_port))
-            found += [LinkChange(known_ns, end, number, change.up) for end, number in ends if end in experiment.topology.switches]
+            ends = experiment.topology.both_ends(node, port)
+            found += [LinkChange(known_ns, p.node, p.number, change.up) for p in ends if p.node in experiment.topology.switches]
         if change.rate_bps is not None and node in experiment.topology.switches:
             found.append(RateChange(at_ns, node, port, round(change.rate_bps)))
     interval_s = experiment.settings.control.interval_s

@@ -55,7 +55,7 @@ def plan(topology: Topology, prefix: str) -> tuple[DelayLine, ...]:
     for index, link in enumerate(topology.links):
         if link.delay_s > 0:
             # A host's end is a switch's at the other: one end is always a switch.
-            switch = next(node for node in reversed([end.partition(":")[0] for end in link.ends]) if node in switches)
+            switch = next(port.node for port in reversed(topology.ends(index)) if port.node in switches)
             lines.append(DelayLine(index, link.delay_s, f"{prefix}l{index}a", f"{prefix}l{index}b", switch))
     return tuple(lines)
 

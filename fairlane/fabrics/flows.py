@@ -23,6 +23,7 @@ from fairlane.hosts.algorithms import header_of
 from fairlane.hosts.sources import Source
 from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
+from fairlane.topologies.model import in_files, machine
 
 _LAST_PORT = 65534
 # A program that serves another one stays so long after it.
@@ -64,7 +65,7 @@ def packet_sizes(experiment: Experiment) -> PacketSizes:
 
 def record_roles(flow: Flow) -> tuple[str, ...]:
     """Names of a flow's ends in the names of its record files, `FLOW.ROLE.jsonl`: the sender, then each receiver."""
-    return ("sender", *(f"receiver-{host}" for host in flow.receivers)) if flow.receivers else ("sender", "receiver")
+    return ("sender", *(f"receiver-{in_files(host)}" for host in flow.receivers)) if flow.receivers else ("sender", "receiver")
 
 
 def programs(
@@ -76,13 +77,11 @@ def programs(
     run_seed: int | None = None,
     marks_s: Sequence[float] = (),
     switch_program: Path | None = None,
-    tcp_port: int | None = None,
 ) -> list[Program]:
     """Receivers first, then the sender. log: the JSON-lines file of each of `record_roles`. marks_s: instants, in seconds since the run began, at which the sums of
-    ends are to be recorded. switch_program: BMv2 JSON, which has the layouts of flows' own headers. tcp_port: of `tcp_ports`."""
-    tcp_port = TCP_PORT + flow.port_offset if tcp_port is None else tcp_port
+    ends are to be recorded. switch_program: BMv2 JSON, which has the layouts of flows' own headers."""
     if flow.commands is not None:
-        return _commands(flow, flow.commands, hosts, timing, log, tcp_port)
+        return _commands(flow, flow.commands, hosts, timing, log)
     make = _tcp if isinstance(flow.settings, TcpSettings) else _algorithm
     sender, *receivers = record_roles(flow)
     # (role, its name, host, peer, when it begins, seed): each receiver has random numbers of its own.
@@ -94,7 +93,7 @@ def programs(
     ends.append(("sender", sender, flow.sender, flow.receiver, timing.start_s(flow), seed))
     made = []
     for role, name, host, peer, start_s, own_seed in ends:
-        module, arguments = make(flow, timing, role, start_s, own_seed, tcp_port)
+        module, arguments = make(flow, timing, role, start_s, own_seed)
         if module == "fairlane.hosts.agent" and run_seed is not None:
             arguments += ["--flow", flow.name, "--run-seed", str(run_seed)]  # the draws of virtual time
         if module == "fairlane.hosts.agent":
@@ -119,7 +118,7 @@ def programs(
 
 
 def _commands(
-    flow: Flow, settings: CommandSettings, hosts: Mapping[str, HostAddress], timing: Timing, log: Mapping[str, str], tcp_port: int
+    flow: Flow, settings: CommandSettings, hosts: Mapping[str, HostAddress], timing: Timing, log: Mapping[str, str]
 ) -> list[Program]:
     """The end that waits for the other comes first, and stays a little longer."""
     start_s, stop_s = timing.start_s(flow), timing.stop_s(flow)
@@ -131,8 +130,8 @@ def _commands(
         values = {
             "sender": hosts[flow.sender].ip,
             "receiver": hosts[flow.receiver].ip,
-            "port": str(tcp_port),
-            "port_2": str(tcp_port + 1),
+            "port": str(TCP_PORT + flow.port_offset),
+            "port_2": str(TCP_PORT + flow.port_offset + 1),
             "seconds": str(math.ceil(stop_s - start_s - 1e-6)),
             "output": str(output),
             "python": sys.executable,
@@ -163,24 +162,24 @@ def _commands(
     return made
 
 
-def tcp_ports(experiment: Experiment) -> dict[str, int]:
-    """The first of the two TCP ports of each flow, by name. Real programs listen on them, so that a host has each of them once, unlike in virtual time,
-    where flows between other hosts may have the same. ValueError: a host has no more."""
+def with_tcp_ports(experiment: Experiment) -> Experiment:
+    """The same with other TCP ports where hosts need them. Real programs listen on them, so that a host has each of them once, unlike in virtual time, where
+    flows between other hosts may have the same. ValueError: a host has no more."""
     taken: dict[str, set[int]] = {}
-    found = {}
+    made = []
     for flow in experiment.flows:
-        if not isinstance(flow.settings, TcpSettings | CommandSettings):
-            continue
-        port = TCP_PORT + flow.port_offset
-        of_hosts = [taken.setdefault(host, set()) for host in (flow.sender, flow.receiver)]
-        while any(port in ports for ports in of_hosts):
-            port += 2
-        if port > _LAST_PORT:
-            raise ValueError(f"{flow.name}: {flow.sender} and {flow.receiver} have no TCP port left")
-        for ports in of_hosts:
-            ports.add(port)
-        found[flow.name] = port
-    return found
+        if isinstance(flow.settings, TcpSettings | CommandSettings):
+            offset = flow.port_offset
+            of_hosts = [taken.setdefault(machine(host), set()) for host in (flow.sender, flow.receiver)]
+            while any(offset in offsets for offsets in of_hosts):
+                offset += 2
+            if TCP_PORT + offset > _LAST_PORT:
+                raise ValueError(f"{flow.name}: {flow.sender} and {flow.receiver} have no TCP port left")
+            for offsets in of_hosts:
+                offsets.add(offset)
+            flow = dataclasses.replace(flow, port_offset=offset)
+        made.append(flow)
+    return dataclasses.replace(experiment, flows=tuple(made))
 
 
 def is_file(flow: Flow) -> bool:
@@ -192,7 +191,6 @@ def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timi
     """One for each host at an end of a file, receivers and senders of all of them. Their plans are in `folder`."""
     from fairlane.hosts.tcp_files import LINGERS_S, Transfer  # Linux's alone
 
-    ports = tcp_ports(experiment)
     answered = {flow.after[0] for flow in experiment.flows if flow.answers}
     plans: dict[str, list[dict[str, Any]]] = {}
     for flow in experiment.flows:
@@ -206,7 +204,7 @@ def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timi
                 role == "sender",
                 hosts[host].ip,
                 hosts[peer].ip,
-                ports[flow.name],
+                TCP_PORT + flow.port_offset,
                 settings.file_bytes or 0,
                 timing.start_s(flow),
                 timing.stop_s(flow),
@@ -221,10 +219,10 @@ def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timi
             plans.setdefault(host, []).append(dataclasses.asdict(transfer))
     made = []
     for host, transfers in plans.items():
-        plan = folder / f"files.{host}.json"
+        plan = folder / f"files.{in_files(host)}.json"
         plan.write_text(json.dumps({"end_s": timing.end_s + LINGERS_S, "transfers": transfers}) + "\n", encoding="utf-8", newline="\n")
         argv = (*python_child.of_module("fairlane.hosts.tcp_files"), str(plan))
-        made.append(Program(host, f"files.{host}", argv, with_children=False))
+        made.append(Program(host, f"files.{in_files(host)}", argv, with_children=False))
     return made
 
 
@@ -250,7 +248,7 @@ def receiver_seed(seed: int, number: int) -> int:
     return seed + number * _SEEDS_APART
 
 
-def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int, tcp_port: int) -> tuple[str, list[str]]:
+def _algorithm(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
     settings = flow.settings
     assert not isinstance(settings, TcpSettings | CommandSettings)
     # A receiver stays for what is still on the way.
@@ -320,10 +318,10 @@ def _argument(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int, tcp_port: int) -> tuple[str, list[str]]:
+def _tcp(flow: Flow, timing: Timing, role: str, start_s: float, seed: int) -> tuple[str, list[str]]:
     arguments = [
         "--port",
-        str(tcp_port),
+        str(TCP_PORT + flow.port_offset),
         "--packet-bytes",
         str(flow.settings.packet_bytes),
         "--congestion",
@@ -370,7 +368,7 @@ def host_tcp(experiment: Experiment) -> dict[str, HostTcp]:
         if not isinstance(flow.settings, TcpSettings):
             continue
         wanted = _kernel_settings(flow.kind, flow.settings)
-        for host in (flow.sender, *flow.all_receivers):
+        for host in map(machine, (flow.sender, *flow.all_receivers)):
             have, other = found.setdefault(host, (wanted, flow.name))
             if have != wanted:
                 raise ValueError(f"{other} and {flow.name} set TCP differently, and both are at {host}, whose kernel has one setting")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +43,7 @@ class LinkPlans:
 
     @staticmethod
     def of(experiment: Experiment) -> LinkPlans:
-        return LinkPlans(experiment.topology, tuple(c for c in experiment.changes if c[0].link), experiment.seed)
+        return LinkPlans(experiment.topology, tuple(_of_each_end(experiment)), experiment.seed)
 
     @cached_property
     def uplinks(self) -> frozenset[int]:
@@ -110,6 +110,16 @@ class LinkPlans:
         return [change for change, node, number in self.changes if (node, number) == (sender.node, sender.number)]
 
 
+def _of_each_end(experiment: Experiment) -> Iterator[tuple[Change, str, int]]:
+    """The changes of links. A link that fails, or works again, does so at both ends."""
+    for change, node, number in experiment.changes:
+        if change.link:
+            yield change, node, number
+        if change.up is not None:
+            _, other = experiment.topology.both_ends(node, number)
+            yield Change(change.at_s, change.link, up=change.up), other.node, other.number
+
+
 def _sending_end(link: Link) -> dict[str, Any]:
     return {
         "rate_bps": round(link.rate_bps),
@@ -124,6 +134,7 @@ def _change(change: Change) -> dict[str, Any]:
         "rate_bps": None if change.rate_bps is None else round(change.rate_bps),
         "delay_ns": None if change.delay_s is None else round(change.delay_s * NS),
         "loss": change.loss,
+        "up": change.up,
     }
     known = {key: value for key, value in values.items() if value is not None} | _impairments(change)
     jitters = change.jitter_s is not None or change.jitter_std_s is not None

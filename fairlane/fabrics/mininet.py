@@ -24,6 +24,10 @@ class Mininet(Fabric):
 
     def ready(self, experiment: Experiment, settings: Settings = Settings()) -> Ready:
         options = self.options(experiment, settings)
+        try:
+            experiment = flows.with_tcp_ports(experiment)
+        except ValueError as error:
+            raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
         from fairlane.fabrics import mininet_run  # Linux's alone
 
         toolchain = options.toolchain

@@ -45,7 +45,7 @@ from fairlane.fabrics.switch_process import EMBEDDED, FIRST_GRPC_PORT, PortSetti
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import addressing as addresses
 from fairlane.topologies.addressing import Addressing
-from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology
+from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology, machine
 
 if TYPE_CHECKING:
     from fairlane.fabrics.bmv2_switches import Bmv2Switches
@@ -54,6 +54,8 @@ _OFFLOADS = "rx off tx off sg off tso off gso off gro off"
 _READY_TIMEOUT_S = 15.0
 # How much of a port's rate the pings take that measure the round trips.
 _PINGS_SHARE = 0.2
+# Of the tables of routes of hosts' further links; the kernel's own are 253 to 255.
+_FIRST_TABLE = 1000
 
 
 class FabricError(RuntimeError):
@@ -264,7 +266,7 @@ class MininetNetwork:
             if settings.links is not None:
                 self._plans.write(name, settings.links)
             record.add(self.net.addSwitch(name, settings=settings, launch=self._launch).pid)
-        for name in topology.hosts:
+        for name in topology.machines:
             address = self.addressing.hosts[name]
             ip = f"{address.ip}/{self.addressing.prefix_length}"
             record.add(self.net.addHost(name, ip=ip, mac=address.mac, mark=record.mark).pid)
@@ -364,7 +366,7 @@ class MininetNetwork:
 
     def spawn(self, host: str, name: str, argv: Sequence[str], log: Path, with_children: bool = False) -> Process:
         """Start a program on a host; see `fairlane.fabrics.processes.spawn`."""
-        process = spawn(name, argv, log, namespace_pid=self.net[host].pid, with_children=with_children)
+        process = spawn(name, argv, log, namespace_pid=self.net[machine(host)].pid, with_children=with_children)
         self._record.add(process.pid)
         return process
 
@@ -381,7 +383,8 @@ class MininetNetwork:
         running = []
         for (sender, receiver), interval in zip(pairs, intervals):
             log = self._folder / f"ping-{sender}-{receiver}.log"
-            argv = ["ping", "-n", "-c", str(count), "-i", f"{interval * stretch:.4f}", "-W", "2", self.addressing.hosts[receiver].ip]
+            own, other = (self.addressing.hosts[host].ip for host in (sender, receiver))
+            argv = ["ping", "-n", "-I", own, "-c", str(count), "-i", f"{interval * stretch:.4f}", "-W", "2", other]
             running.append(self.spawn(sender, f"ping {sender} -> {receiver}", argv, log))
         trips = []
         for (sender, receiver), process in zip(pairs, running):
@@ -419,10 +422,10 @@ class MininetNetwork:
         return process
 
     def _add_link(self, index: int) -> None:
-        ends = [end.partition(":")[0] for end in self.topology.links[index].ends]
+        ends = self.topology.ends(index)
         line = next((x for x in self._lines if x.link_index == index), None)
-        a, b = ends
-        first, second = (self._end(node, index) for node in (a, b))
+        a, b = (machine(port.node) for port in ends)
+        first, second = map(self._end, ends)
         if line is not None:
             # The pair that Mininet makes ends at the delay line; a second one leads from there to the switch.
             switch = first if line.switch == a else second
@@ -431,13 +434,12 @@ class MininetNetwork:
             first, second = (near, second) if line.switch == a else (first, near)
         self.net.addLink(a, b, port1=first[0], port2=second[0], intfName1=first[1], intfName2=second[1], addr1=first[2], addr2=second[2])
 
-    def _end(self, node: str, link_index: int) -> tuple[int, str, str]:
+    def _end(self, port: Port) -> tuple[int, str, str]:
         """Port number, interface name and Ethernet address of a link's end."""
-        port: Port = next(p for p in self.topology.ports()[node] if p.link_index == link_index)
-        if node in self.addressing.hosts:
-            return port.number, f"{node}-eth{port.number}"[-15:], self.addressing.hosts[node].mac
-        name = interface_name(self.topology, self._record.prefix, node, port.number)
-        return port.number, name, self.addressing.port_macs[node, port.number]
+        if port.node in self.addressing.hosts:
+            return port.number, _host_interface(port), self.addressing.hosts[port.node].mac
+        name = interface_name(self.topology, self._record.prefix, port.node, port.number)
+        return port.number, name, self.addressing.port_macs[port.node, port.number]
 
     def _configure_root(self) -> None:
         names = [p.interface for s in self.switches for p in s.settings.ports]
@@ -452,30 +454,40 @@ class MininetNetwork:
         _shell(["sh", "-ec", "\n".join(_without_ipv6(lines))])
 
     def _configure_host(self, name: str) -> None:
-        node = self.net[name]
+        """name: of a host, or of another of its links. Each link has an address, and what is sent from there leaves by it: the first link has the main table of
+        routes, another one a table of its own, of its port's number."""
+        node = self.net[machine(name)]
         port = self.topology.ports()[name][0]
         address = self.addressing.hosts[name]
-        interface = f"{name}-eth{port.number}"[-15:]
-        tcp = self._host_tcp.get(name, HostTcp((), ()))
+        interface = _host_interface(port)
+        tcp = self._host_tcp.get(machine(name), HostTcp((), ()))
+        first = name in self.topology.machines
+        table = ["table", "main" if first else str(_FIRST_TABLE + port.number)]
         lines = [
             "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
             f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
             "ip link set lo up",
             f"ip link set {interface} mtu {self._mtu} up",
             f"ip addr replace {address.ip}/{self.addressing.prefix_length} dev {interface}",
-            f"ip route replace default via {address.gateway_ip} dev {interface}",
             f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
             # All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch.
             f"ip route del {_subnet(address.ip, self.addressing.prefix_length)} dev {interface}",
-            f"ip route add {address.gateway_ip} dev {interface} scope link",
-            shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *tcp.route]),
+            shlex.join(["ip", "route", "add", address.gateway_ip, "dev", interface, "scope", "link", *table]),
+            shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *table, *tcp.route]),
+            *([] if first else [shlex.join(["ip", "rule", "add", "from", address.ip, *table])]),
             *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
         ]
         shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets, self._mtu)
         if shape is not None and port.link_index not in self._plans.uplinks:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
-        node.know(IPv4Interface(f"{address.ip}/{self.addressing.prefix_length}"))
+        if first:
+            node.know(IPv4Interface(f"{address.ip}/{self.addressing.prefix_length}"))
+
+
+def _host_interface(port: Port) -> str:
+    """`h1-eth0`. port: of a host."""
+    return f"{machine(port.node)}-eth{port.number}"[-15:]
 
 
 def _bmv2_switches(sizes: PacketSizes, program: Path | None) -> Bmv2Switches:

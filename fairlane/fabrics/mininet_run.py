@@ -182,7 +182,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             stop_all(agent.process for agent in agents)
         outcome.waiting, outcome.stolen = waiting.parts(), waiting.stolen()
         if experiment.corrupts:
-            raw.write_wrong_checksums(folder, {name: fabric.wrong_checksums(name) for name in experiment.topology.hosts})
+            raw.write_wrong_checksums(folder, {name: fabric.wrong_checksums(name) for name in experiment.topology.machines})
         try:
             if LinkPlans.of(experiment).keeps_round_trips:
                 outcome.round_trips_after = _round_trips(fabric, experiment)
@@ -345,7 +345,6 @@ class Agent:
 def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing, folder: Path) -> list[Agent]:
     """Each process on a host."""
     agents = []
-    tcp_ports = flows.tcp_ports(experiment)
     marks_s, switch_program = (0.0, *experiment.window_s), program_file(experiment, folder)
     for index, flow in enumerate(experiment.flows):
         if flow.start_s >= experiment.duration_s or flows.is_file(flow):
@@ -360,7 +359,6 @@ def _start_flows(fabric: MininetNetwork, experiment: Experiment, timing: Timing,
             experiment.seed,
             marks_s,
             switch_program,
-            tcp_ports.get(flow.name),
         ):
             process = fabric.spawn(program.host, program.name, program.argv, folder / f"{program.name}.log", program.with_children)
             agents.append(Agent(process, timing.stop_s(flow), program.may_end))

@@ -33,12 +33,8 @@ def check_machine(experiment: Experiment) -> None:
             raise Refusal(f"flow {flow.name}: {reason}: run it without --fabric mininet.")
     try:
         flows.host_tcp(experiment)
-        flows.tcp_ports(experiment)
     except ValueError as error:
         raise Refusal(f"{error}: give them hosts of their own, or run it without --fabric mininet.") from error
-    failing = next((change for change, _, _ in experiment.changes if change.up is not None), None)
-    if failing is not None:
-        raise Refusal(f"changes: up of {failing.link}: links fail in virtual time alone: run it without --fabric mininet.")
     probes.need_linux()
     if not probes.is_root():
         raise Refusal("Mininet needs root (network namespaces, raw sockets): run it with sudo, or as root.", CANNOT_RUN_HERE)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 _GAUGES = {"time_s", "unix_s", "port", "queue_packets", "queue_bytes", "queue_packets_max", "queue_packets_mean"}
 DELAYS = "delays.jsonl"
 _PIECE_ROWS = 50_000
+_SMALL_BYTES = 1_000_000
+_LINES = 1000
+"""Of JSON that are read at once."""
 _DECODE = json.JSONDecoder().raw_decode
 """`json.loads` takes half as long again: it looks at its arguments first."""
 
@@ -43,8 +47,33 @@ Columns = dict[str, "np.ndarray"]
 """A table: its columns by name, of one length."""
 
 
+class Files:
+    """The tables in a folder of records, by their names at this moment: each flow has files of its own, and to look through all of them for each switch takes long."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._by_node: dict[str, list[str]] = {}
+        for name in os.listdir(folder) if folder.is_dir() else ():
+            if name.endswith(".csv"):
+                self._by_node.setdefault(name.partition(".")[0], []).append(name)
+
+    @staticmethod
+    def of(folder: Path | Files) -> Files:
+        return folder if isinstance(folder, Files) else Files(folder)
+
+    def tables(self, node: str, kind: str = "") -> list[Path]:
+        """A node's tables of a kind, such as "queues" (s1.queues.csv, s1.2.queues.csv), or its counters (s1.csv, s1.2.csv); in the order of its starts."""
+        pattern = re.compile(rf"{re.escape(node)}(?:\.(\d+))?{re.escape(f'.{kind}' if kind else '')}\.csv")
+        found = [(int(match[1] or 1), name) for name in self._by_node.get(node, ()) if (match := pattern.fullmatch(name))]
+        return [self.folder / name for _, name in sorted(found)]
+
+    def all_of(self, name: str) -> list[Path]:
+        """The tables of a name, such as "links.csv", of all nodes."""
+        return [self.folder / one for names in self._by_node.values() for one in names if one.endswith(f".{name}")]
+
+
 def switch_counters(
-    folder: Path,
+    folder: Path | Files,
     switch: str,
     wanted: Callable[[str], bool] = lambda column: True,
     every_s: float = SAMPLED_S,
@@ -55,7 +84,7 @@ def switch_counters(
 
 
 def switch_columns(
-    folder: Path,
+    folder: Path | Files,
     switch: str,
     wanted: Callable[[str], bool] = lambda column: True,
     every_s: float = SAMPLED_S,
@@ -67,16 +96,13 @@ def switch_columns(
     return _joined([_small(_thinned(piece, every_s, whole) if thin else piece) for piece in _pieces(folder, switch, wanted)])
 
 
-def counter_pieces(folder: Path, switch: str) -> Iterator[pd.DataFrame]:
+def counter_pieces(folder: Path | Files, switch: str) -> Iterator[pd.DataFrame]:
     """The same rows in their order, as frames, piece by piece: all rows of hours do not fit into memory at once."""
     return map(_frame, _pieces(folder, switch, lambda column: True))
 
 
-def _pieces(folder: Path, switch: str, wanted: Callable[[str], bool]) -> Iterator[Columns]:
-    paths = sorted(
-        (p for p in folder.glob(f"{switch}*.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.csv", p.name)),
-        key=lambda p: int(p.suffixes[0][1:]) if len(p.suffixes) > 1 else 1,
-    )
+def _pieces(folder: Path | Files, switch: str, wanted: Callable[[str], bool]) -> Iterator[Columns]:
+    paths = Files.of(folder).tables(switch)
     # Each port's row at the end of the file before.
     before: dict[int, dict[str, float]] = {}
     for path in paths:
@@ -93,12 +119,11 @@ def _pieces(folder: Path, switch: str, wanted: Callable[[str], bool]) -> Iterato
         before = last
 
 
-def gap_counts(folder: Path, switch: str) -> pd.DataFrame:
+def gap_counts(folder: Path | Files, switch: str) -> pd.DataFrame:
     """port, bytes_up_to, ratio_up_to, frames: sums over a switch's restarts, by rising ratio. Empty where there are none."""
     import pandas as pd
 
-    paths = [p for p in folder.glob(f"{switch}*.gaps.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.gaps\.csv", p.name)]
-    parts = [frame for frame in map(_csv, sorted(paths)) if not frame.empty]
+    parts = [frame for frame in map(_csv, Files.of(folder).tables(switch, "gaps")) if not frame.empty]
     keys = ["port", "bytes_up_to", "ratio_up_to"]
     if not parts:
         return pd.DataFrame(columns=[*keys, "frames"])
@@ -144,11 +169,9 @@ class Conversation:
     payload_bytes: int
 
 
-def conversations(folder: Path, switch: str) -> Iterator[Conversation]:
+def conversations(folder: Path | Files, switch: str) -> Iterator[Conversation]:
     """All rows of a switch; none where it counted none. Its sums begin again with each restart."""
-    pattern = re.compile(re.escape(switch) + r"(?:\.(\d+))?\.flows\.csv")
-    files = [(int(found[1] or 1), path) for path in folder.glob(f"{switch}*.flows.csv") if (found := pattern.fullmatch(path.name))]
-    for _, path in sorted(files):
+    for path in Files.of(folder).tables(switch, "flows"):
         before: dict[tuple[str, ...], tuple[int, int, int]] = {}
         with path.open(newline="", errors="replace", encoding="utf-8") as file:
             rows = csv.reader(file)
@@ -167,10 +190,10 @@ def conversations(folder: Path, switch: str) -> Iterator[Conversation]:
 _QUEUE_TOTALS = frozenset(("arrived_packets", "tail_drops", "dequeued_packets", "tx_packets", "tx_bytes"))
 
 
-def queue_columns(folder: Path, switch: str) -> dict[tuple[int, int], Columns]:
+def queue_columns(folder: Path | Files, switch: str) -> dict[tuple[int, int], Columns]:
     """Of a switch's ports with several queues, the rows by port and queue, in time; sums go on where the switch was restarted."""
-    paths = [p for p in folder.glob(f"{switch}*.queues.csv") if re.fullmatch(re.escape(switch) + r"(\.\d+)?\.queues\.csv", p.name)]
-    whole = _joined([piece for path in sorted(paths) for piece in _csv_pieces(path, lambda column: True)])
+    paths = Files.of(folder).tables(switch, "queues")
+    whole = _joined([piece for path in paths for piece in _csv_pieces(path, lambda column: True)])
     if not whole:
         return {}
     return _by_key(whole, list(zip(whole["port"].tolist(), whole["queue"].tolist())), "unix_s", _QUEUE_TOTALS)
@@ -180,21 +203,23 @@ LINKS, HOSTS = "links.csv", "hosts.csv"
 _LINK_TOTALS = frozenset(("offered_packets", "lost_packets", "reordered_packets", "duplicated_packets", "corrupted_packets"))
 
 
-def link_columns(folder: Path) -> dict[str, Columns]:
+def link_columns(folder: Path | Files) -> dict[str, Columns]:
     """The rows of each direction of a link that loses or impairs frames, "s1->s2", in time; sums go on where a switch was restarted."""
-    paths = [folder / LINKS, *sorted(folder.glob(f"*.{LINKS}"))]
+    files = Files.of(folder)
+    paths = [files.folder / LINKS, *sorted(files.all_of(LINKS))]
     whole = _joined([piece for path in paths for piece in _csv_pieces(path, lambda column: True)])
     return _by_key(whole, whole["link"].tolist(), "unix_s", _LINK_TOTALS) if whole else {}
 
 
-def wrong_checksums(folder: Path, switches: Iterable[str]) -> dict[str, int]:
+def wrong_checksums(folder: Path | Files, switches: Iterable[str]) -> dict[str, int]:
     """By node, the packets that it dropped for a wrong checksum, in all. Empty where nobody counted them."""
     found: dict[str, int] = {}
+    files = Files.of(folder)
     for switch in switches:
-        counts = switch_columns(folder, switch, lambda column: column in ("unix_s", "port", "wrong_checksums"))
+        counts = switch_columns(files, switch, lambda column: column in ("unix_s", "port", "wrong_checksums"))
         if "wrong_checksums" in counts:
             found[switch] = sum(dict(zip(counts["port"].tolist(), counts["wrong_checksums"].tolist())).values())
-    for piece in _csv_pieces(folder / HOSTS, lambda column: True):
+    for piece in _csv_pieces(files.folder / HOSTS, lambda column: True):
         found |= dict(zip(piece["host"].tolist(), piece["wrong_checksums"].tolist()))
     return found
 
@@ -251,8 +276,22 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Those lines that are JSON objects: a process that was killed may have left half a line."""
+    lines = iter(lines)
+    while some := [line.strip() for line in itertools.islice(lines, _LINES)]:
+        if all(line[:1] == "{" and line[-1:] == "}" for line in some):
+            # Many lines at once take half the time.
+            try:
+                found = json.loads(f"[{','.join(some)}]")
+                if len(found) == len(some):
+                    yield from found
+                    continue
+            except ValueError:
+                pass
+        yield from _each_object(some)
+
+
+def _each_object(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
-        line = line.strip()
         try:
             record, end = _DECODE(line)
         except ValueError:
@@ -298,12 +337,15 @@ def _frame(columns: Columns) -> pd.DataFrame:
 
 
 def _csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
-    """The whole rows of a table, so many at a time: a process that was killed leaves half a line. By pandas, which is faster, where it is."""
-    if find_spec("pandas") is None:
-        yield from _plain_csv_pieces(path, wanted)
+    """The whole rows of a table, so many at a time: a process that was killed leaves half a line. Of a large one by pandas, where it is: it is faster, but its import takes
+    longer than to read a small one without it."""
+    try:
+        if path.stat().st_size <= _SMALL_BYTES or find_spec("pandas") is None:
+            yield from _plain_csv_pieces(path, wanted)
+            return
+        import pandas as pd
+    except OSError:
         return
-    import pandas as pd
-
     try:
         with pd.read_csv(path, on_bad_lines="skip", usecols=wanted, chunksize=_PIECE_ROWS) as pieces:
             for piece in pieces:
@@ -315,25 +357,23 @@ def _csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
 
 
 def _plain_csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Columns]:
-    try:
-        with path.open(newline="", errors="replace", encoding="utf-8") as file:
-            rows = csv.reader(file)
-            header = next(rows, [])
-            chosen = [(at, column) for at, column in enumerate(header) if wanted(column)]
-            whole = (row for row in rows if len(row) == len(header) and all(row[at] for at, _ in chosen))
-            while piece := list(itertools.islice(whole, _PIECE_ROWS)):
-                yield {column: np.asarray([_value(row[at]) for row in piece]) for at, column in chosen}
-    except OSError:
-        return
+    with path.open(newline="", errors="replace", encoding="utf-8") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        chosen = [(at, column) for at, column in enumerate(header) if wanted(column)]
+        whole = (row for row in rows if len(row) == len(header) and all(row[at] for at, _ in chosen))
+        while piece := list(itertools.islice(whole, _PIECE_ROWS)):
+            columns = list(zip(*piece))
+            yield {column: _values(columns[at]) for at, column in chosen}
 
 
-def _value(text: str) -> int | float | str:
+def _values(texts: Sequence[str]) -> np.ndarray:
     for kind in (int, float):
         try:
-            return kind(text)
+            return np.asarray(list(map(kind, texts)))
         except ValueError:
             pass
-    return text
+    return np.asarray(list(texts))
 
 
 def _csv(path: Path) -> pd.DataFrame:

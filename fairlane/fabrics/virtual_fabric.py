@@ -39,7 +39,7 @@ from fairlane.hosts.algorithms.base import Receiver
 from fairlane.hosts.records import FlowWriter
 from fairlane.schemes.base import Scheduler
 from fairlane.topologies import addressing
-from fairlane.topologies.model import CPU_PORT, Link
+from fairlane.topologies.model import CPU_PORT, Link, machine
 from fairlane.topologies.trace import OPPORTUNITY_BYTES
 
 try:
@@ -308,9 +308,8 @@ def _schedule_changes(network: Network, experiment: Experiment, timing: Timing) 
             )
             network.schedule_impairments(at_ns, node, port, impairments)
         if change.up is not None:
-            sender = next(p for p in experiment.topology.ports()[node] if p.number == port)
-            for end, number in ((sender.node, sender.number), (sender.peer, sender.peer_port)):
-                network.schedule_state(at_ns, end, number, change.up)
+            for end in experiment.topology.both_ends(node, port):
+                network.schedule_state(at_ns, end.node, end.number, change.up)
         if change.delay_s is not None:
             network.schedule_delay(at_ns, node, port, round(change.delay_s * NS))
         if change.jitter_s is not None or change.jitter_std_s is not None:
@@ -547,7 +546,9 @@ class Records:
             file.close()
         self._logs.close()
         if self._checks_sums:
-            raw.write_wrong_checksums(self.folder, {host: self._network.wrong_checksums(host) or 0 for host in self._hosts})
+            counts = {host: self._network.wrong_checksums(host) or 0 for host in self._hosts}
+            of_machines = {name: sum(n for host, n in counts.items() if machine(host) == name) for name in map(machine, self._hosts)}
+            raw.write_wrong_checksums(self.folder, of_machines)
 
     def _tables(self) -> list[TextIO]:
         return [*self._ports, *self._queues, *([] if self._links is None else [self._links])]

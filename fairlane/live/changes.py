@@ -15,6 +15,7 @@ from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.virtual_fabric import ActiveRun
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError
+from fairlane.topologies.model import machine
 
 _LEAST_RATE_BPS, _MOST_RATE_BPS = 1e3, 1e12
 # A flow starts with the next whole millisecond: what decimal seconds can say.
@@ -46,8 +47,8 @@ def _add(active: ActiveRun, request: dict[str, Any], now_s: float) -> list[dict[
     for host in (sender, receiver):
         if host not in hosts:
             raise Refusal(f"no host {host!r}{schema.nearest(host, hosts)}")
-    if sender == receiver:
-        raise Refusal(f"{sender} cannot send to itself")
+    if machine(sender) == machine(receiver):
+        raise Refusal(f"{machine(sender)} cannot send to itself")
     start_ns = (active.network.now_ns // _START_NS + 1) * _START_NS
     name = _free_name(experiment, kind)
     flow = Flow(

@@ -36,7 +36,8 @@ def layout(experiment: Experiment) -> dict[str, Any]:
             above = i % 2 == 0
             n, of = i // 2, (len(names) + (1 if above else 0)) // 2
             places[name] = (x + (0.0 if of < 2 else 0.7 * (_spread(n, of) - 0.5)), y - 0.38 if above else y + 0.38)
-    nodes = [{"name": n.name, "kind": n.kind, "x": round(places[n.name][0], 4), "y": round(places[n.name][1], 4)} for n in topology.nodes]
+    shown = [*((n.name, n.kind) for n in topology.nodes), *((name, "host") for name in topology.hosts[len(topology.machines) :])]
+    nodes = [{"name": name, "kind": kind, "x": round(places[name][0], 4), "y": round(places[name][1], 4)} for name, kind in shown]
     return {"nodes": nodes, "links": _links(topology), "columns": last + 2, "rows": tallest}
 
 

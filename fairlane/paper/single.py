@@ -9,18 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
-from fairlane.experiments import loader, sweep
+from fairlane.experiments import loader
 from fairlane.paper import kinds, make, read_row, words
 from fairlane.studies import carry_out, read
 from fairlane.studies.collect import Collected
 from fairlane.studies.study import NO_FILES, OwnFiles
 from fairlane.terminal import shown
-
-
-def wants_sweep(path: Path, at: Sequence[str], laid_over: loader.LaidOver = sweep.narrowed) -> bool:
-    """Whether more than one run is meant, apart from seeds. laid_over: as of `loader.load`. ConfigError for axes that the file does not have."""
-    document = laid_over(loader.read(path), at)
-    return any(len(choices) > 1 for choices in document.values.get("sweep", {}).values())
 
 
 def run_row(path: Path, at: Sequence[str], seed: int | None, out: Path | None, console: Console) -> bool:

@@ -91,19 +91,28 @@ class Columns:
 
     def pairs(self, first: str, second: str) -> Rows[tuple[float, float]]:
         """(first, second) of the records that have the second."""
-        there = ~np.isnan(self[second])
-        return tuples(self[first][there], self[second][there])
+        values, others = self[second], self[first]
+        lacking = np.isnan(values)
+        return tuples(others[~lacking], values[~lacking]) if lacking.any() else tuples(others, values)
 
 
-def by_kind(records: Iterable[dict[str, Any]], kinds: Collection[str], shift_s: float) -> dict[str, Columns]:
+class ByKind(dict[str, Columns]):
+    """Columns of records by their kind; empty ones where there are none."""
+
+    def __missing__(self, kind: str) -> Columns:
+        found = self[kind] = Columns()
+        return found
+
+
+def by_kind(records: Iterable[dict[str, Any]], kinds: Collection[str], shift_s: float) -> ByKind:
     """Those of the kinds named, their times `t` moved by -shift_s."""
-    found = {kind: Columns() for kind in kinds}
+    found = ByKind()
     for record in records:
-        columns = found.get(record.get("kind", ""))
-        if columns is not None:
+        kind = record.get("kind", "")
+        if kind in kinds:
             if "t" in record:
                 record["t"] -= shift_s
-            columns.add(record)
+            found[kind].add(record)
     return found
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlane.arrays import np
-from fairlane.experiments import paths
+from fairlane.experiments import kinds, paths
 from fairlane.experiments.model import SAMPLED_S, Experiment
-from fairlane.fabrics import flows, raw
+from fairlane.fabrics import raw
 from fairlane.topologies import addressing
 
 
@@ -48,11 +48,10 @@ def of_run(folder: Path, experiment: Experiment, begin_s: float) -> dict[str, Co
     if not wanted:
         return {}
     ips = {name: host.ip for name, host in addressing.assign(experiment.topology).hosts.items()}
-    ports = flows.tcp_ports(experiment)
     owner: dict[tuple[frozenset[str], int], str] = {}
     for flow in experiment.flows:
         for host in flow.all_receivers:
-            first = ports.get(flow.name, paths.RTP_PORT + flow.port_offset)
+            first = (paths.TCP_PORT if flow.commands is not None or kinds.is_tcp(flow.kind) else paths.RTP_PORT) + flow.port_offset
             owner |= {(frozenset((ips[flow.sender], ips[host])), port): flow.name for port in (first, first + 1)}
     plain = {(ips[f.sender], ips[f.receiver]): f.name for f in wanted.values() if f.commands is not None and not f.commands.has_ports}
     grown: dict[tuple[str, str], _Grown] = defaultdict(dict)

@@ -18,12 +18,14 @@ COUNTS = ("offered_packets", "lost_packets", "reordered_packets", "duplicated_pa
 
 def table(recorded: Series) -> pd.DataFrame:
     """A row for each bin of `Experiment.link_bin_s` and direction, as docs/results.md says; empty where no link loses or impairs frames."""
+    return series.frame(columns(recorded))
+
+
+def columns(recorded: Series) -> Iterator[dict[str, Any]]:
+    """The same, direction by direction as columns."""
     edges = np.asarray(recorded.experiment.bin_edges_s(recorded.experiment.link_bin_s))
-    parts: list[dict[str, Any]] = []
     for link, sums in _sums(recorded):
-        counts = {name: np.diff(steps.at(edges)) for name, steps in sums.items()}
-        parts.append({"time_s": edges[1:], "link": link, **counts})
-    return series.frame(parts)
+        yield {"time_s": edges[1:], "link": link, **{name: np.diff(steps.at(edges)) for name, steps in sums.items()}}
 
 
 def of_window(recorded: Series) -> list[dict[str, Any]]:

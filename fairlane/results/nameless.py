@@ -36,6 +36,9 @@ def of_experiment(experiment: Experiment) -> dict[str, Any]:
     return {**without_folders(experiment), **recorded.described([*of_links, *everywhere])}
 
 
+_NUMBERS = frozenset((bool, int, float))
+
+
 def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
     """known: of dataclasses, by identity: thousands of flows share their settings."""
     if value is None or isinstance(value, (int, float)):
@@ -48,6 +51,9 @@ def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
         return [_without_folders(inner, known) for inner in value]
     if dataclasses.is_dataclass(value):
         if id(value) not in known:
-            known[id(value)] = {key: _without_folders(inner, known) for key, inner in schema.members(value).items()}
+            known[id(value)] = {
+                key: inner if inner is None or type(inner) in _NUMBERS else _without_folders(inner, known)
+                for key, inner in schema.members(value).items()
+            }
         return known[id(value)]
     return value

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,6 +16,11 @@ from fairlane.experiments.model import Experiment
 from fairlane.results import palette
 from fairlane.results.palette import AVERAGE_MAXIMUM, AVERAGE_MINIMUM, COUNT, FAIR_RATE, QUEUE, SHARE
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
+"""Columns by name; none where there are no rows."""
 # A line is drawn in pieces: the cells of a whole one of 200,000 points take 360 MB.
 matplotlib.rcParams["agg.path.chunksize"] = 10_000
 
@@ -28,9 +30,7 @@ _MOST_LINES = 40
 _MOST_COURSES = 2000
 
 
-def draw(
-    experiment: Experiment, folder: Path, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str, note: str
-) -> list[Path]:
+def draw(experiment: Experiment, folder: Path, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str) -> list[Path]:
     """rates.png, queue.png, and where there are ALS flows fair_rate.png, in `folder`. bottleneck: name of the link. note: fabric and
     target, under the title."""
     drawn = []
@@ -38,7 +38,6 @@ def draw(
         path = folder / f"{name}.png"
         picture = figure(name, experiment, flows, links, fair_rates, bottleneck, note)
         picture.savefig(path)
-        plt.close(picture)
         drawn.append(path)
     return drawn
 
@@ -48,18 +47,18 @@ def pictures(experiment: Experiment) -> list[str]:
     return ["rates", "queue", *(["fair_rate"] if _has_als(experiment) else [])]
 
 
-def figure(
-    name: str, experiment: Experiment, flows: pd.DataFrame, links: pd.DataFrame, fair_rates: pd.DataFrame, bottleneck: str, note: str
-) -> Figure:
+def figure(name: str, experiment: Experiment, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str) -> Figure:
     """One of `pictures`; arguments as of `draw`. ValueError for another name."""
     if name not in pictures(experiment):
         raise ValueError(f"no plot {name!r} of {experiment.id}: it has {', '.join(pictures(experiment))}")
-    at_bottleneck = fair_rates[fair_rates["link"] == bottleneck] if not fair_rates.empty else fair_rates
-    drawn, axes = plt.subplots(figsize=(9, 5), dpi=110, layout="constrained")
+    at_bottleneck = _of_link(fair_rates, bottleneck)
+    # Not pyplot's, which would keep it.
+    drawn = Figure(figsize=(9, 5), dpi=110, layout="constrained")
+    axes = drawn.subplots()
     if name == "rates":
-        _rates(axes, experiment, flows, at_bottleneck if _has_als(experiment) else at_bottleneck.iloc[:0])
+        _rates(axes, experiment, _arrays(flows), at_bottleneck if _has_als(experiment) else {})
     elif name == "queue":
-        _queue(axes, experiment, links[links["link"] == bottleneck])
+        _queue(axes, experiment, _of_link(links, bottleneck))
     else:
         _fair_rate(axes, experiment, at_bottleneck)
     axes.set_xlim(0, experiment.duration_s)
@@ -69,22 +68,36 @@ def figure(
     return drawn
 
 
+_Arrays = dict[str, np.ndarray]
+
+
+def _arrays(table: Table) -> _Arrays:
+    return {str(name): np.asarray(table[name]) for name in table if len(table[name])}
+
+
+def _of_link(table: Table, link: str) -> _Arrays:
+    """Its rows; without columns where there are none."""
+    whole = _arrays(table)
+    there = whole["link"] == link if whole else np.zeros(0, dtype=bool)
+    return {name: values[there] for name, values in whole.items()} if there.any() else {}
+
+
 def _has_als(experiment: Experiment) -> bool:
     return any(f.kind.startswith("als") for f in experiment.flows)
 
 
-def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: pd.DataFrame) -> None:
+def _rates(axes: Axes, experiment: Experiment, flows: _Arrays, fair_rates: _Arrays) -> None:
     handles = []
-    for kind in dict.fromkeys(f.shown_kind for f in experiment.flows):
+    for kind in dict.fromkeys(f.shown_kind for f in experiment.flows) if flows else ():
         colour, line = palette.of_kind(kind), palette.line(kind)
-        names = list(flows[flows["kind"] == kind]["flow"].unique()) if not flows.empty else []
+        names = list(dict.fromkeys(flows["flow"][flows["kind"] == kind].tolist()))
         if not names:
             continue
-        for index, (_, rows) in enumerate(flows[flows["flow"].isin(names[:_MOST_LINES])].groupby("flow", sort=False)):
-            leading = index == 0
+        for index, name in enumerate(names[:_MOST_LINES]):
+            leading, rows = index == 0, flows["flow"] == name
             axes.plot(
-                rows["time_s"] - experiment.flow_bin_s / 2,
-                rows["goodput_bps"] / 1e6,
+                flows["time_s"][rows] - experiment.flow_bin_s / 2,
+                flows["goodput_bps"][rows] / 1e6,
                 color=colour,
                 ls=line,
                 lw=2.0 if leading else 0.9,
@@ -93,13 +106,13 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
             )
         more = f": {names[0]} thick, {len(names[:_MOST_LINES]) - 1} more thin" if len(names) > 1 else f": {names[0]}"
         handles.append(Line2D([], [], color=colour, ls=line, lw=2, label=palette.label(kind) + more))
-    if not flows.empty:
-        shares = _share_lines(flows)
+    if flows:
+        times, shares = _share_lines(flows)
         for share in shares:
-            axes.step(share.index, share / 1e6, where="pre", color=SHARE, ls="--", lw=1.5, zorder=4)
+            axes.step(times, share / 1e6, where="pre", color=SHARE, ls="--", lw=1.5, zorder=4)
         name = "max-min fair share" if len(shares) == 1 else "max-min fair shares of the flows"
         handles.append(Line2D([], [], color=SHARE, ls="--", label=name))
-    if not fair_rates.empty:
+    if fair_rates:
         axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, ls=":", lw=1.8, zorder=4)
         handles.append(Line2D([], [], color=FAIR_RATE, ls=":", label="R_f = b U_l / n in force"))
     axes.axvspan(experiment.window_s[0], experiment.window_s[1], color="0.93", zorder=0)
@@ -108,19 +121,27 @@ def _rates(axes: Axes, experiment: Experiment, flows: pd.DataFrame, fair_rates: 
     axes.set_ylabel("goodput (Mb/s)")
     # TCP's slow start and R_f before the first flow would squeeze all else: they leave the picture at the top.
     top = None
-    if not flows.empty:
+    if flows:
         # Flows that have ended have no share, and perhaps no row after the window's begin.
-        settled = flows[flows["time_s"] > experiment.window_s[0]]["goodput_bps"]
-        tops = [2 * flows["fair_share_bps"].max(), 1.1 * settled.max()]
+        settled = flows["goodput_bps"][flows["time_s"] > experiment.window_s[0]]
+        tops = [2 * _largest(flows["fair_share_bps"]), 1.1 * _largest(settled)]
         top = max((each / 1e6 for each in tops if each > 0), default=None)
     axes.set_ylim(0, top)
 
 
-def _share_lines(flows: pd.DataFrame) -> list[pd.Series]:
-    """Max-min fair shares over time: one line for all flows that have the same while both are there."""
-    table = flows.pivot(index="time_s", columns="flow", values="fair_share_bps").round(0)
+def _largest(values: np.ndarray) -> float:
+    """0 where no number is known."""
+    return max((value for value in values.tolist() if value == value), default=0.0)
+
+
+def _share_lines(flows: _Arrays) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Max-min fair shares over time: one line for all flows that have the same while both are there. And its times."""
+    times, column = np.unique(flows["time_s"], return_inverse=True)
+    names, row = np.unique(flows["flow"], return_inverse=True)
+    table = np.full((len(names), len(times)), np.nan)
+    table[row, column] = np.round(flows["fair_share_bps"])
     # Most flows have the same shares at the same times: each such course is looked at once.
-    courses = list({course.tobytes(): course for course in table.to_numpy(dtype=float).T}.values())
+    courses = list({course.tobytes(): course for course in table}.values())
     # Those that are there longest come first: others may lie within their lines.
     courses.sort(key=lambda course: -np.count_nonzero(~np.isnan(course)))
     lines: list[np.ndarray] = []
@@ -134,13 +155,12 @@ def _share_lines(flows: pd.DataFrame) -> list[pd.Series]:
         else:
             if len(lines) < _MOST_LINES and there.any():
                 lines.append(share)
-    return [pd.Series(line, table.index) for line in lines]
+    return times, lines
 
 
-def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
-    switch, number = experiment.bottleneck
-    port = next(p for p in experiment.topology.ports()[switch] if p.number == number).link
-    if not link.empty:
+def _queue(axes: Axes, experiment: Experiment, link: _Arrays) -> None:
+    port = experiment.topology.port(*experiment.bottleneck).link
+    if link:
         axes.plot(link["time_s"], link["queue_packets"], color=QUEUE, lw=0.9, label=f"queue, mean of {experiment.link_bin_s:g} s")
     axes.axhline(port.queue_packets, color=SHARE, lw=1, label=f"buffer, {port.queue_packets} packets")
     if (average := port.average) is not None:
@@ -151,13 +171,13 @@ def _queue(axes: Axes, experiment: Experiment, link: pd.DataFrame) -> None:
     axes.legend(fontsize=8, loc="upper right", ncols=2)
 
 
-def _fair_rate(axes: Axes, experiment: Experiment, fair_rates: pd.DataFrame) -> None:
+def _fair_rate(axes: Axes, experiment: Experiment, fair_rates: _Arrays) -> None:
     axes.set_ylabel("R_f (Mb/s)", color=FAIR_RATE)
     axes.tick_params(axis="y", labelcolor=FAIR_RATE)
     right = axes.twinx()
     right.set_ylabel("connections n", color=COUNT)
     right.tick_params(axis="y", labelcolor=COUNT)
-    if not fair_rates.empty:
+    if fair_rates:
         axes.step(fair_rates["time_s"], fair_rates["fair_rate_bps"] / 1e6, where="post", color=FAIR_RATE, lw=1.8)
         right.step(fair_rates["time_s"], fair_rates["connections"], where="post", color=COUNT, lw=1.2)
     # One artist for all: thousands of them take longer than the run.

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from fairlane.experiments import paths
 from fairlane.experiments.kinds import TcpSettings
@@ -30,7 +26,8 @@ def draw(series: Series, folder: Path, note: str) -> list[Path]:
     record = series.layered[0]
     experiment = series.experiment
     links = dict(sorted(_links(series, record).items()))
-    figure, all_axes = plt.subplots(3 + len(links), 1, figsize=(9, 2.6 * (3 + len(links))), dpi=100, sharex=True, layout="constrained")
+    figure = Figure(figsize=(9, 2.6 * (3 + len(links))), dpi=100, layout="constrained")
+    all_axes = figure.subplots(3 + len(links), 1, sharex=True)
     _rates(all_axes[0], record, experiment.duration_s)
     _received(all_axes[1], series, record)
     _members(all_axes[2], record, experiment.duration_s)
@@ -45,7 +42,6 @@ def draw(series: Series, folder: Path, note: str) -> list[Path]:
     all_axes[0].set_title(f"{experiment.id}: {experiment.settings.title}\n{note}", fontsize=10, loc="left")
     path = folder / "layers.png"
     figure.savefig(path)
-    plt.close(figure)
     return [path]
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairlane.results import completions
 from fairlane.results.series import FlowRecord, Series
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -73,13 +70,14 @@ def figures(series: Series) -> list[QueryFigures]:
     return found
 
 
-def table(series: Series) -> pd.DataFrame:
-    """query, workload, start_s, flows, answer_bytes, completion_s; by the order of queries in the experiment."""
-    import pandas as pd
+_COLUMNS = ("query", "workload", "start_s", "flows", "answer_bytes", "completion_s")
 
+
+def columns(series: Series) -> dict[str, list[Any]]:
+    """Of each query these columns, by the order of queries in the experiment."""
     names = sorted((w.name for w in series.experiment.settings.workloads if w.asks), key=len, reverse=True)
     rows = [
         (q.name, next(name for name in names if q.name.startswith(f"{name}-")), q.start_s, q.flows, q.answer_bytes, q.completion_s)
         for q in of_flows(series.flows)
     ]
-    return pd.DataFrame(rows, columns=["query", "workload", "start_s", "flows", "answer_bytes", "completion_s"])
+    return {name: [row[at] for row in rows] for at, name in enumerate(_COLUMNS)}

@@ -20,7 +20,7 @@ LATCH_S = 1.0
 
 def table(recorded: Series) -> pd.DataFrame:
     """A row for each interval of the switch's records, link and queue, as docs/results.md says; empty where no port has several queues."""
-    return series.frame(list(columns(recorded)))
+    return series.frame(columns(recorded))
 
 
 def columns(recorded: Series) -> Iterator[dict[str, Any]]:

@@ -153,8 +153,8 @@ def show_fidelity(console: Console, fidelity: Fidelity) -> None:
 
 
 def _bottleneck(experiment: Experiment) -> str:
-    node, number = experiment.bottleneck
-    return next(f"{p.node}->{p.peer}" for p in experiment.topology.ports()[node] if p.number == number)
+    port = experiment.topology.port(*experiment.bottleneck)
+    return f"{port.node}->{port.peer}"
 
 
 def _trunks(experiment: Experiment) -> list[str]:

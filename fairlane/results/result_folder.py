@@ -143,11 +143,33 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def json_text(value: Any) -> str:
-    """The text that `write_json` writes."""
-    try:
-        return json.dumps(value, indent=2, allow_nan=False) + "\n"
-    except ValueError:
-        return json.dumps(_finite(value), indent=2) + "\n"
+    """The text that `write_json` writes: that of `json.dumps` with an indent of 2, which is written in Python and takes four times as long."""
+    return _json(value, "\n") + "\n"
+
+
+_quoted = json.encoder.encode_basestring_ascii
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def _json(value: Any, line: str) -> str:
+    """line: a line's end, and the indent of this value's line."""
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float):
+        return float.__repr__(value) if math.isfinite(value) else "null"
+    if value is None or type(value) is bool:
+        return _WORDS[value]
+    if type(value) is int:
+        return repr(value)
+    inner = f"{line}  "
+    if isinstance(value, dict):
+        members = [
+            f"{_quoted(key) if isinstance(key, str) else _quoted(json.dumps(key))}: {_json(one, inner)}" for key, one in value.items()
+        ]
+        return f"{{{inner}{f',{inner}'.join(members)}{line}}}" if members else "{}"
+    if isinstance(value, (list, tuple)):
+        return f"[{inner}{f',{inner}'.join([_json(one, inner) for one in value])}{line}]" if value else "[]"
+    return json.dumps(value)
 
 
 def write_whole(path: Path, content: str | bytes) -> Path:
@@ -188,13 +210,3 @@ def _umask() -> int:
         )
     except (OSError, StopIteration):
         return 0o022
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    return value

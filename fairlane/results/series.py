@@ -6,7 +6,7 @@ import bisect
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,7 +20,7 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
 from fairlane.hosts.records import PLAIN_HEADERS_BYTES
-from fairlane.results import columns, completions, conversations, delays, layers
+from fairlane.results import columns, completions, conversations, csv_tables, delays, layers
 from fairlane.results.delays import NO_DELAYS, Delays
 from fairlane.topologies.model import Port
 
@@ -59,6 +59,21 @@ class Steps:
         """Growth from one instant to another."""
         start, end = self.at(np.asarray([start_s, end_s]))
         return float(end - start)
+
+
+class LaterSteps(Steps):
+    """A sum that is worked out when it is first read: of thousands of flows few are."""
+
+    def __init__(self, make: Callable[[], Steps]) -> None:
+        object.__setattr__(self, "_make", make)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("times_s", "values"):
+            raise AttributeError(name)
+        made: Steps = self.__dict__.pop("_make")()
+        object.__setattr__(self, "times_s", made.times_s)
+        object.__setattr__(self, "values", made.values)
+        return self.__dict__[name]
 
 
 @dataclass(frozen=True)
@@ -171,6 +186,7 @@ class Series:
 
 def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection[tuple[str, int]] | None = None) -> Series:
     """Read a run's raw records from `folder`. ports: of links and fair rates those of these ports alone, by switch and number; None for all."""
+    files = raw.Files(folder)
     control = raw.controller_columns(folder, _control())
     for rows in control.values():
         rows["time_s"] = rows["time_s"] - timing.begin_s
@@ -181,10 +197,10 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
         wanted = [port for port in experiment.topology.ports()[switch] if ports is None or (switch, port.number) in ports]
         if not wanted:
             continue
-        counters = raw.switch_columns(folder, switch, _is_read, every_s, whole)
+        counters = raw.switch_columns(files, switch, _is_read, every_s, whole)
         if counters:
             counters["unix_s"] = counters["unix_s"] - timing.begin_s
-        queues = raw.queue_columns(folder, switch) if any(port.link.priorities > 1 for port in wanted) else {}
+        queues = raw.queue_columns(files, switch) if any(port.link.priorities > 1 for port in wanted) else {}
         for of_queue in queues.values():
             of_queue["unix_s"] = of_queue["unix_s"] - timing.begin_s
         for port in wanted:
@@ -200,15 +216,15 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
     # A flow that was to start after the end of a shortened run is no flow of it.
     counted = conversations.of_run(folder, experiment, timing.begin_s)
     flows = [
-        _with_delays(_with_slowdown(record, experiment), f, measured)
+        _with_others(record, experiment, f, measured)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
         for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
     ]
-    impaired = raw.link_columns(folder)
+    impaired = raw.link_columns(files)
     for rows in impaired.values():
         rows["unix_s"] = rows["unix_s"] - timing.begin_s
-    wrong = raw.wrong_checksums(folder, experiment.topology.switches) if experiment.corrupts else {}
+    wrong = raw.wrong_checksums(files, experiment.topology.switches) if experiment.corrupts else {}
     return Series(experiment, flows, links, fair_rates, layers.load(folder, experiment, timing), impaired, wrong)
 
 
@@ -327,7 +343,7 @@ def _flow(folder: Path, flow: Flow, timing: Timing, every_s: float, whole: Colle
     return made
 
 
-_Records = dict[str, columns.Columns]
+_Records = columns.ByKind
 
 
 def _some(samples: columns.Rows[tuple[float, float]], times_s: np.ndarray) -> columns.Rows[tuple[float, float]]:
@@ -411,6 +427,7 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         return Steps(arrived_s, values if known is None else np.concatenate([values[known], part(sizes)]))
 
     windows = sendings.pairs("t", "cwnd_bytes").columns
+    sent_bytes, packet_bytes = sendings["sent_bytes"], flow.settings.packet_bytes
     return FlowRecord(
         flow,
         goodput=arrived(lambda payload_bytes: payload_bytes),
@@ -420,9 +437,9 @@ def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
         sending_rate=[],
         controls=[],
         active=active,
-        sent_bytes=Steps(sent_s, _from_zero(sendings["sent_bytes"] + flow.settings.packet_bytes * retransmits)),
-        received=arrived(lambda payload_bytes: payload_bytes * flow.settings.packet_bytes / payload),
-        packets=arrived(lambda payload_bytes: payload_bytes / payload),
+        sent_bytes=LaterSteps(lambda: Steps(sent_s, _from_zero(sent_bytes + packet_bytes * retransmits))),
+        received=LaterSteps(lambda: arrived(lambda payload_bytes: payload_bytes * packet_bytes / payload)),
+        packets=LaterSteps(lambda: arrived(lambda payload_bytes: payload_bytes / payload)),
         outstanding=columns.tuples(windows[0], windows[1] / payload),
         round_trips=sendings.pairs("t", "rtt_s"),
         completion_s=float(complete[0] - active[0]) if active is not None and len(complete) else math.nan,
@@ -484,19 +501,16 @@ def _ended_after(records: _Records, settings: CommandSettings) -> float:
     return float(end["t"][0] - start[0])
 
 
-def _with_slowdown(record: FlowRecord, experiment: Experiment) -> FlowRecord:
-    if math.isnan(record.completion_s) or not isinstance(record.flow.settings, TcpSettings):
-        return record
-    alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
-    return dataclasses.replace(record, slowdown=record.completion_s / alone_s)
-
-
-def _with_delays(record: FlowRecord, flow: Flow, measured: delays.Measured) -> FlowRecord:
-    """flow: as the experiment has it, with all its receivers."""
+def _with_others(record: FlowRecord, experiment: Experiment, flow: Flow, measured: delays.Measured) -> FlowRecord:
+    """With its slowdown and its packets' delays, where they are known. flow: as the experiment has it, with all its receivers."""
+    others: dict[str, Any] = {}
+    if not math.isnan(record.completion_s) and isinstance(record.flow.settings, TcpSettings):
+        alone_s = completions.empty_network_s(experiment, record.flow, handshake=record.startup_s > _NO_TIME_S)
+        others["slowdown"] = record.completion_s / alone_s
     one_way, rtt = measured.one_way.get((flow.name, record.flow.receiver)), measured.round_trips.get(flow.name)
-    if one_way is None and rtt is None:
-        return record
-    return dataclasses.replace(record, one_way=one_way or NO_DELAYS, rtt=rtt or NO_DELAYS)
+    if one_way is not None or rtt is not None:
+        others |= {"one_way": one_way or NO_DELAYS, "rtt": rtt or NO_DELAYS}
+    return dataclasses.replace(record, **others) if others else record
 
 
 def _from_start(records: columns.Columns) -> np.ndarray:
@@ -522,29 +536,26 @@ def active_flows(series: Series, start_s: float, end_s: float) -> list[FlowRecor
     return [f for f in series.flows if f.active is not None and f.active[0] <= end_s and f.active[1] >= start_s]
 
 
-def tables(series: Series, shares: FairShares) -> dict[str, pd.DataFrame]:
-    """The tables of a run's results (docs/results.md), by name."""
-    return {"flows": flow_table(series, shares), "links": link_table(series), "fair_rates": fair_rate_table(series)}
+def tables(series: Series, shares: FairShares) -> dict[str, dict[str, Any]]:
+    """The tables of a run's results (docs/results.md) as columns, by name."""
+    parts = {"flows": flow_columns(series, shares), "links": _parts(link_columns(series)), "fair_rates": _parts(fair_rate_columns(series))}
+    return {name: csv_tables.joined(found) for name, found in parts.items()}
 
 
-def frame(parts: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One table of all parts, whose columns are arrays, or one text for all rows. A frame of each part takes much longer."""
+def _parts(found: Iterable[tuple[tuple[str, int], dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    return (part for _, part in found)
+
+
+def frame(parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """One table of all parts, as `csv_tables.joined` makes it."""
     import pandas as pd
 
-    rows = [len(part["time_s"]) for part in parts]
-    return pd.DataFrame(
-        {
-            name: np.repeat([part[name] for part in parts], rows)
-            if isinstance(one, str)
-            else np.concatenate([part[name] for part in parts])
-            for name, one in (parts[0] if parts else {}).items()
-        }
-    )
+    return pd.DataFrame(csv_tables.joined(parts))
 
 
 def flow_table(series: Series, shares: FairShares) -> pd.DataFrame:
     """time_s (end of a bin of `Experiment.flow_bin_s`), flow, kind, goodput_bps, fair_share_bps, sending_rate_bps (ALS), sent_packets, lost_packets."""
-    return frame(list(flow_columns(series, shares)))
+    return frame(flow_columns(series, shares))
 
 
 def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]:
@@ -575,7 +586,7 @@ def flow_columns(series: Series, shares: FairShares) -> Iterator[dict[str, Any]]
 
 def link_table(series: Series) -> pd.DataFrame:
     """time_s (end of a bin of `Experiment.link_bin_s`), link, utilisation, queue_packets (mean), and drops by cause in the bin."""
-    return frame([part for _, part in link_columns(series)])
+    return frame(_parts(link_columns(series)))
 
 
 def link_columns(series: Series) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
@@ -598,7 +609,7 @@ def link_columns(series: Series) -> Iterator[tuple[tuple[str, int], dict[str, An
 
 def fair_rate_table(series: Series) -> pd.DataFrame:
     """time_s (when in force), link, connections, fair_rate_bps, utilisation (of the interval before)."""
-    return frame([part for _, part in fair_rate_columns(series)])
+    return frame(_parts(fair_rate_columns(series)))
 
 
 def fair_rate_columns(series: Series) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:

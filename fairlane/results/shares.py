@@ -1,8 +1,9 @@
 """Max-min fair shares over a run [ALS sec 3]: the rate of each active flow if links are shared fairly among the active flows.
 
 Shares change when a flow starts or stops, or a link's rate changes: at the epochs of a run. They are computed for the requested epochs, by
-progressive filling: the link with the smallest share per flow is full first, and its flows keep that share. Two facts make the cost about linear in flows:
+progressive filling: the link with the smallest share per flow is full first, and its flows keep that share. Three facts make the cost about linear in flows:
 
+* A flow that comes or goes, and a link whose rate changes, move the shares of flows that share links with it, directly or by others. All others keep theirs.
 * Flows that cross the same links have the same share, so only their number counts.
 * If all flows of a link also cross another link that is not faster, the link never decides, and is omitted: in a dumbbell one link remains for any number of hosts.
 """
@@ -13,7 +14,7 @@ import bisect
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from fairlane.experiments import paths
@@ -65,6 +66,10 @@ class ShareTable:
         """Of each piece: its first epoch, and the first after it."""
         self._starting: dict[int, list[int]] = defaultdict(list)
         self._ending: dict[int, list[int]] = defaultdict(list)
+        self._changing: dict[int, list[_Link]] = defaultdict(list)
+        for key, rates in self._rates.items():
+            for t in rates.times_s:
+                self._changing[at[t]].append(key)
         for record, (first, end) in enumerate(self._spans):
             self._starting[first].append(record)
             self._ending[end].append(record)
@@ -76,7 +81,7 @@ class ShareTable:
         """Of the flows that are active at an instant."""
         epoch = self._epoch_at(time_s)
         if epoch not in self._levels:
-            self._levels[epoch] = self._filled(epoch)
+            self._levels[epoch] = dict(self._filled(epoch))
         return _Shares(self, epoch, self._levels[epoch])
 
     def mean(self, flow: str, start_s: float, end_s: float) -> float:
@@ -117,8 +122,8 @@ class ShareTable:
     def _epoch_at(self, time_s: float) -> int:
         return max(0, bisect.bisect_right(self._times, time_s) - 1)
 
-    def _filled(self, epoch: int) -> dict[int, float]:
-        """The share of each class that has active flows in an epoch."""
+    def _filled(self, epoch: int) -> Mapping[int, float]:
+        """The share of each class that has active flows in an epoch; until the next call."""
         if epoch < self._epoch:
             self._filling.clear()
             self._epoch = -1
@@ -128,6 +133,7 @@ class ShareTable:
                 self._filling.change(self._class[r], -1)
             for r in self._starting.get(self._epoch, ()):
                 self._filling.change(self._class[r], 1)
+            self._filling.touch(self._changing.get(self._epoch, ()))
         time_s = self._times[epoch]
         return self._filling.shares(lambda link: self._rates[link].at(time_s))
 
@@ -217,6 +223,8 @@ class Filling:
 
     def clear(self) -> None:
         """No flow is active."""
+        self._found: dict[int, float] = {}
+        self._touched: set[_Link] = set()
         self._active: Counter[int] = Counter()
         self._users: dict[_Link, set[int]] = defaultdict(set)
         self._connections: Counter[_Link] = Counter()
@@ -236,6 +244,9 @@ class Filling:
         """More or fewer active flows of a class."""
         self._active[number] += by
         group = self._groups[number]
+        self.touch(self._paths[number])
+        if not self._active[number]:
+            self._found.pop(number, None)
         for key in self._paths[number]:
             if self._active[number]:
                 self._users[key].add(number)
@@ -250,11 +261,34 @@ class Filling:
             if not self._connections[key]:
                 del self._connections[key]  # of many links, few have flows at one time
 
-    def shares(self, rate_bps: Callable[[_Link], float]) -> dict[int, float]:
-        """Of each class that has active flows. rate_bps: of a link that they cross."""
-        open_ = dict(self._connections)
+    def touch(self, links: Iterable[_Link]) -> None:
+        """Something of these links is another now."""
+        self._touched.update(links)
+
+    def shares(self, rate_bps: Callable[[_Link], float]) -> Mapping[int, float]:
+        """Of each class that has active flows; until the next call. rate_bps: of a link that they cross, the same as before unless the link is touched."""
+        while self._touched:
+            part = self._part(self._touched.pop())
+            self._touched -= part
+            self._found.update(self._fill(part, rate_bps))
+        return self._found
+
+    def _part(self, link: _Link) -> set[_Link]:
+        """The links that active flows connect with one, directly or by others, and itself."""
+        part, todo, seen = {link}, [link], set[int]()
+        while todo:
+            for number in self._users.get(todo.pop(), set()) - seen:
+                seen.add(number)
+                fresh = [key for key in self._paths[number] if key not in part]
+                part.update(fresh)
+                todo += fresh
+        return part
+
+    def _fill(self, part: set[_Link], rate_bps: Callable[[_Link], float]) -> dict[int, float]:
+        """Of the classes that cross links of a part."""
+        open_ = {key: self._connections[key] for key in part if key in self._connections}
         left = {key: rate_bps(key) for key in open_}
-        receivers = dict(self._receivers)
+        receivers = dict(self._receivers) if self._receivers else {}
         found: dict[int, float] = {}
         # The share that a link can give grows while others are filled: an entry that is out of date goes back.
         waiting = [(left[key] / count, key) for key, count in open_.items()]

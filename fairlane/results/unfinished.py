@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pydantic
-
 from fairlane.errors import Refusal
 from fairlane.experiments.model import Experiment
 from fairlane.fabrics.outcome import Outcome
@@ -50,6 +48,8 @@ def is_in(folder: Path) -> bool:
 
 def read(raw: Path) -> Finished:
     """What `write` wrote. Refusal when it cannot be read."""
+    import pydantic  # takes longer than most evaluations, and few runs are read again
+
     path = raw / _NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from fairlane.errors import RunFailed
 from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.virtual_fabric import Options
-from fairlane.results import series
+from fairlane.results import csv_tables, series
 from fairlane.results.series import Series
 from fairlane.results.shares import ShareTable
 from fairlane.studies.study import Keep
@@ -46,7 +46,8 @@ class Keeping:
         """raw: the folder of the run's records."""
         if "tables" in self._keep.files:
             for name, table in series.tables(recorded, ShareTable(recorded)).items():
-                table.to_csv(self._work / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
+                with (self._work / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+                    csv_tables.write(file, table)
         if "records" in self._keep.files:
             shutil.copytree(raw, self._work / "records")
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -206,13 +206,13 @@ def test_the_compiler_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_list_describes_experiments_topologies_and_every_flow_kind() -> None:
-    from fairlane import ad_hoc
+    from fairlane import ad_hoc_networks
     from fairlane.experiments import kinds
 
     done = fairlane("list")
     assert done.returncode == 0, done.stderr
     described = {line.split()[0]: line.strip() for line in done.stdout.splitlines() if line.startswith("  ")}
-    assert list(described) == [*loader.names(), *ad_hoc.TOPOLOGIES, *kinds.names()]
+    assert list(described) == [*loader.names(), *ad_hoc_networks.TOPOLOGIES, *kinds.names()]
     assert all(len(line.split()) > 3 for line in described.values())
     assert described["tfrc"].endswith(kinds.summary("tfrc"))
 

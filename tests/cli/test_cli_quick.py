@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fairlane import ad_hoc
+from fairlane import ad_hoc, probes
 from fairlane.ad_hoc import Options
 from fairlane.cli import app
 from fairlane.errors import Refusal
@@ -65,6 +65,64 @@ def test_every_topology_has_the_round_trip(topology: str, switches: int | None, 
     # Without a word, one bandwidth-delay product, drop-tail, a minute, seed 1.
     assert (experiment.topology.links[0].queue_packets, experiment.topology.links[0].queue) == (38, "droptail")
     assert (experiment.duration_s, experiment.seed) == (60.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("topology", "switches", "settings", "round_trips_s"),
+    [
+        ("parking-lot", None, (), [0.03, 0.016, 0.016, 0.03]),  # over two links, one, one; then again
+        ("ring", 5, (), [0.03] * 4),
+        ("leaf-spine", None, ("topology.spines=3",), [0.03] * 4),
+        ("leaf-spine", 3, ("topology.trunk.loss=0.01",), [0.03] * 4),
+        ("fat-tree", None, (), [0.03] * 4),
+    ],
+)
+def test_networks_of_many_switches_have_the_round_trip(
+    topology: str, switches: int | None, settings: tuple[str, ...], round_trips_s: list[float]
+) -> None:
+    options = Options(("als:3", "tcp-sack"), rtt="30ms", side_delay="0.5ms", switches=switches, settings=settings)
+    experiment = ad_hoc.experiment(topology, options, None, None)
+    assert [propagation_s(experiment, flow) for flow in experiment.flows] == pytest.approx(round_trips_s)
+    switch, port = experiment.bottleneck
+    assert next(p for p in experiment.topology.ports()[switch] if p.number == port).link.queue_packets == 38
+    assert {link.loss for link in experiment.topology.links} == ({0.0, 0.01} if "loss" in str(settings) else {0.0})
+    assert sum(name.startswith("spine") for name in experiment.topology.switches) == {"leaf-spine": 3 if switches is None else 2}.get(
+        topology, 0
+    )
+
+
+def test_a_graph_is_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own delays; the file is found from wherever the experiment is saved."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "abilene.graphml").write_bytes((probes.ROOT / "docs/examples/abilene.graphml").read_bytes())
+    options = Options(("als:20",), settings=("topology.speed_scale=0.001",))
+    experiment = ad_hoc.experiment("in/abilene.graphml", options, 5.0, 1)
+    assert (experiment.id, len(experiment.topology.switches), experiment.topology.links[0].rate_bps) == ("abilene", 11, 10e6)
+    # Five pairs, around and around.
+    assert [(f.sender, f.receiver) for f in experiment.flows[4:6]] == [("h5", "h10"), ("h1", "h6")]
+    text = ad_hoc.text("in/abilene.graphml", options, 5.0, 1, tmp_path)
+    (tmp_path / "saved.toml").write_text(text)
+    assert loader.load(tmp_path / "saved.toml").topology == experiment.topology
+
+
+@pytest.mark.parametrize(
+    ("topology", "options", "message"),
+    [
+        ("fat-tree", Options(("als",), switches=3), "--switches: a fat tree has those of k ports: --set topology.k=8; only chain, tree"),
+        ("fat-tree", Options(("als",), settings=("topology.k=5",)), "topology.k: an even number of ports, 2 to 48, got 5"),
+        ("leaf-spine", Options(("als",), settings=("topology.spine=4",)), "topology.spine: unknown key; did you mean 'spines'?"),
+        ("leaf-spine", Options(("als",), settings=("topology.trunk.los=1",)), "topology.trunk.los: unknown key; did you mean 'loss'?"),
+        ("tree", Options(("als",), settings=("topology.branches.loss=1",)), "--set topology.branches.loss: tree has the links access"),
+        ("ring", Options(("als",), settings=("als.a.b=1",)), "--set als.a.b=1: write KIND.KEY=VALUE"),
+        ("leaf-spine", Options(("als",), settings=("topology.leaves=1",)), "leaf-spine: no link between switches is on the way"),
+        ("no.graphml", Options(("als",)), "topology.graphml: no file no.graphml"),
+    ],
+)
+def test_networks_that_cannot_be_are_refused(topology: str, options: Options, message: str) -> None:
+    with pytest.raises((Refusal, ConfigError)) as refused:
+        ad_hoc.experiment(topology, options, None, None)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

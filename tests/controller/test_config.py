@@ -37,6 +37,52 @@ def test_round_trip():
     assert config.igmp.membership_interval_s == 45
 
 
+def many_routes(count):
+    """To so many prefixes, in turns by three ways, of which one has two ports."""
+    macs = {"src_mac": "02:00:00:00:00:01", "dst_mac": "02:00:00:00:00:02"}
+    ways = [{"port": 1, **macs}, {"port": 2, **macs}, {"port": 2, **macs, "others": [{"port": 1, **macs}]}]
+    return [{"prefix": f"10.{n >> 8}.{n & 255}.0/24", **ways[n % 3]} for n in range(count)]
+
+
+def test_a_table_of_many_routes_is_written_by_its_ways():
+    large = copy.deepcopy(GOOD)
+    large["switches"][0]["routes"] = many_routes(1000)
+    config = parse(large)
+    text = to_json(config)
+    written = json.loads(text)["switches"][0]["routes"]
+    assert len(written["ways"]) == 3 and list(written["to"].items())[:4] == [
+        ("10.0.0.0/24", 0),
+        ("10.0.1.0/24", 1),
+        ("10.0.2.0/24", 2),
+        ("10.0.3.0/24", 0),
+    ]
+    assert parse(json.loads(text)) == config
+    assert len(text) < 40 * 1000 and len(json.dumps(large, indent=1)) > 120 * 1000
+
+
+def test_a_table_of_few_routes_is_a_list():
+    small = copy.deepcopy(GOOD)
+    small["switches"][0]["routes"] = many_routes(256)
+    assert json.loads(to_json(parse(small)))["switches"][0]["routes"] == many_routes(256)
+
+
+@pytest.mark.parametrize(
+    ("routes", "message"),
+    [
+        ({"ways": []}, r"switches\[0\].routes: expected a list, or an object"),
+        ({"ways": [], "to": {"10.0.0.0/24": 0}}, r"switches\[0\].routes.to.10.0.0.0/24: expected the number of a way"),
+        ({"ways": [{"port": 1}], "to": {"10.0.0.0/24": True}}, r"routes.to.10.0.0.0/24: expected the number of a way, 0 to 0, got True"),
+        ({"ways": [{"port": 1}], "to": {"10.0.0.0/24": 0}}, r"routes\[0\].src_mac: missing"),
+        ({"ways": [{"port": 7, "src_mac": "02:00:00:00:00:01", "dst_mac": "02:00:00:00:00:02"}], "to": {"10.0.0.0/24": 0}}, r"no port 7"),
+    ],
+)  # fmt: skip
+def test_errors_of_ways_name_the_key(routes, message):
+    bad = copy.deepcopy(GOOD)
+    bad["switches"][0]["routes"] = routes
+    with pytest.raises(ConfigError, match=message):
+        parse(bad)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [

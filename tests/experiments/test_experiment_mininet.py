@@ -13,7 +13,7 @@ from fairlane.experiments import fabrics, loader, sweep
 from fairlane.fabrics import control_plane, link_plans, preflight, targets
 from fairlane.fabrics.switch_process import EMBEDDED
 from fairlane.inputs.located_toml import ConfigError, parse
-from fairlane.paper import read_row, single
+from fairlane.paper import read_row
 from tests.experiments.lines import numbered
 
 FILE = """\
@@ -66,14 +66,12 @@ def test_it_lies_over_the_file_on_mininet_alone(tmp_path: Path) -> None:
     # What the command line says of an axis comes first.
     one = loader.load(path, at=["n=1"], laid_over=fabrics.laid_over)
     assert (len(one.flows), max(link.delay_s for link in one.topology.links)) == (1, 0.02)
-    assert (
-        single.wants_sweep(path, [], fabrics.laid_over)
-        and not single.wants_sweep(path, ["n=4"], fabrics.laid_over)
-        and single.wants_sweep(path, ["n=4"])
-    )
+    whole = loader.read(path)
+    assert sweep.is_several(fabrics.laid_over(whole)) and not sweep.is_several(fabrics.laid_over(whole, ["n=4"]))
+    assert sweep.is_several(sweep.narrowed(whole, ["n=4"]))
     # A part of the sweep without the table's points is a sweep all the same.
     assert (
-        single.wants_sweep(path, ["delay_s=0.01"])
+        sweep.is_several(sweep.narrowed(whole, ["delay_s=0.01"]))
         and len(read_row.load(tmp_path / "row.toml", at=["n=1", "delay_s=0.01"]).sweep.points) == 2
     )
 

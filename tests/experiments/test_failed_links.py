@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlane import api, probes
-from fairlane.errors import Refusal
 from fairlane.experiments import loader, paths
 from fairlane.experiments.model import Experiment
-from fairlane.fabrics import preflight, virtual_fabric
+from fairlane.fabrics import link_plans, virtual_fabric
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.topologies import addressing, builders
@@ -175,6 +174,18 @@ def test_errors_name_the_key(more: str, message: str) -> None:
     assert message in str(refused.value)
 
 
-def test_mininet_refuses_them() -> None:
-    with pytest.raises(Refusal, match="changes: up of Denver->Kansas_City: links fail in virtual time alone"):
-        preflight.check_machine(loader.load(EXAMPLE))
+def test_each_switch_of_mininet_fails_its_own_end() -> None:
+    """The other values of a change are those of the direction that it names."""
+    more = '[[changes]]\nat_s = 2.0\nlink = "leaf1->spine2"\nup = false\nrate_bps = 1_000_000\n[[changes]]\nat_s = 3.0\nlink = "h1->leaf1"\nup = false'
+    plans = link_plans.LinkPlans.of(experiment(LEAVES + more))
+    assert plans.switches == ("leaf1", "spine2")
+    found = {(s, link["from"], link["to"]): link["changes"] for s in plans.switches for link in plans._links(s, True)}
+    off = {"at_ns": 2_000_000_000, "up": False}
+    host = {"at_ns": 3_000_000_000, "up": False}
+    assert found == {
+        ("leaf1", "leaf1", "spine2"): [{**off, "rate_bps": 1_000_000}],
+        ("spine2", "spine2", "leaf1"): [off],
+        # A host's own end is at its switch, too.
+        ("leaf1", "leaf1", "h1"): [host],
+        ("leaf1", "h1", "leaf1"): [host],
+    }

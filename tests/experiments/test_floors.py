@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from fairlane.cli import app
 from fairlane.experiments import loader
 from fairlane.experiments.sweep import REPORT_KEYS, expand, without
 from fairlane.fabrics import virtual_fabric
+from fairlane.inputs import located_toml
+from fairlane.studies import points
 
 needs_network = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -45,6 +48,37 @@ def test_way_out_is_one() -> None:
 )
 def test_least_rates_above_an_even_share(flows: tuple[str, ...], bottleneck: str, kinds: list[str]) -> None:
     assert [warning.partition(":")[0] for warning in floors.warnings(experiment(*flows, bottleneck=bottleneck))] == kinds
+
+
+NUMBERED = """
+title = "Ports with numbers of their own"
+bottleneck = "s1->s2"
+duration_s = 10
+[topology]
+kind = "graph"
+nodes = [{ name = "a", kind = "host" }, { name = "b", kind = "host" }, { name = "s1", kind = "switch" }, { name = "s2", kind = "switch" }]
+links = [
+    { ends = ["a", "s1:9"], rate_bps = 1_000_000_000 },
+    { ends = ["s1:4", "s2:300"], rate_bps = 1_000, queue = "droptail" },
+    { ends = ["s2", "b"], rate_bps = 1_000_000_000 },
+]
+[[flows]]
+name = "f"
+kind = "KIND"
+hosts = [["a", "b"]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("ssvp", "an equal share of s1->s2 among 1 flows is 0.001 Mb/s"), ("tcp-dctcp", "the queue of s1->s2")]
+)
+def test_any_numbers_of_ports(kind: str, said: str) -> None:
+    """The bottleneck is the port of that number, wherever it stands among its switch's ports."""
+    found = loader.from_document(located_toml.parse(NUMBERED.replace("KIND", kind), "net.toml"), "net")
+    assert found.bottleneck == ("s1", 4)
+    (warning,) = floors.warnings(found)
+    assert said in warning
+    assert points.cost(found) < points.cost(dataclasses.replace(found, bottleneck=("s1", 9)))
 
 
 def test_only_flows_over_the_bottleneck_count() -> None:

@@ -39,7 +39,7 @@ GOOD = [("h1", "s1"), ("h2", "s2")]
         ([*GOOD, ("s1:510", "s2")], "port 510 of s1: switch ports are 1 to 509"),
         ([*GOOD, ("s1:x", "s2")], "link end 's1:x': write a node, or a node and its port as in 's1:3'"),
         (GOOD, "h2 cannot be reached from h1"),
-        ([("h1", "s1"), ("s1", "s2")], "host h2 has 0 links; a host has exactly one"),
+        ([("h1", "s1"), ("s1", "s2")], "host h2 has no link: give it one to a switch"),
         ([("h1", "h2"), ("s1", "s2")], "host h1 is linked to host h2; hosts link to switches"),
     ],
 )

@@ -6,6 +6,7 @@ import csv
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fairlane.fabrics import virtual_fabric
 from fairlane.fabrics.base import Settings
 from fairlane.fabrics.packets import PacketRecord
 from fairlane.fabrics.places import MININET, VIRTUAL
+from fairlane.inputs import toml_text
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results import delays
 
@@ -44,9 +46,10 @@ RUN: dict[str, Any] = {
 }
 
 
-def run_with(queue: str, tmp_path: Path, **more: Any) -> tuple[list[dict[str, str]], dict[str, Any]]:
+def run_with(queue: str, tmp_path: Path, changes: Sequence[dict[str, Any]] = ()) -> tuple[list[dict[str, str]], dict[str, Any]]:
     topology = {**RUN["topology"], "bottleneck": {**RUN["topology"]["bottleneck"], "queue": queue}}
-    fairlane.run({**RUN, "topology": topology}, out=tmp_path / "out", packets=tmp_path / "packets.csv", **more)
+    experiment = {**RUN, "topology": topology, "changes": list(changes)}
+    fairlane.run(experiment, out=tmp_path / "out", packets=tmp_path / "packets.csv")
     with (tmp_path / "packets.csv").open() as file:
         return list(csv.DictReader(file)), json.loads((tmp_path / "out/summary.json").read_text())
 
@@ -105,6 +108,75 @@ def test_the_record_agrees_with_itself_and_with_all_that_was_counted(queue: str,
     assert {(row["flow"], row["part"]) for row in back} >= {("cubic", "ack"), ("prague", "ack"), ("rap", "ack")}
 
 
+def lost_by_links(folder: Path) -> dict[str, int]:
+    """Packets that each direction of a link lost in a whole run."""
+    with (folder / "raw/links.csv").open() as file:
+        return {row["link"]: int(row["lost_packets"]) for row in csv.DictReader(file)}
+
+
+def test_each_packet_that_a_link_loses_has_a_row(tmp_path: Path) -> None:
+    """Of links that lose single packets and in bursts, of switches and of hosts; as many as the links count, and as the log has. Who left a queue before it was lost has both rows."""
+    lossy = {
+        **RUN["topology"],
+        "bottleneck": {**RUN["topology"]["bottleneck"], "gemodel": {"p": 0.01, "r": 0.3}},
+        "access": {**RUN["topology"]["access"], "loss": 0.01},
+    }
+    fairlane.run({**RUN, "topology": lossy}, out=tmp_path / "out", packets=tmp_path / "packets.csv", trace=tmp_path / "trace.csv")
+    with (tmp_path / "packets.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    lost = [row for row in rows if row["drop"] == "link"]
+    counted = lost_by_links(tmp_path / "out")
+    assert Counter(row["link"] for row in lost) == Counter({link: count for link, count in counted.items() if count})
+    assert counted["s1->s2"] > 50 and counted["h1->s1"] > 0 and counted["s2->h5"] > 0
+    with (tmp_path / "trace.csv").open() as file:
+        logged = [row for row in csv.DictReader(file) if (row["event"], row["cause"]) == ("drop", "link")]
+    assert Counter((row["node"], row["flow"], row["part"], row["packet"]) for row in logged) == Counter(
+        (row["link"].partition("->")[0], row["flow"], row["part"], row["packet"]) for row in lost
+    )
+    assert all(row[empty] == "" for row in lost for empty in ("queue", "queue_packets", "queue_bytes", "departure_s", "wait_s"))
+    left: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        if row["departure_s"]:
+            left.setdefault((row["link"], row["flow"], row["part"], row["packet"]), []).append(float(row["departure_s"]))
+    of_switches = [row for row in lost if row["link"].startswith("s")]
+    assert {row["link"] for row in of_switches} >= {"s1->s2", "s2->s1"}
+    for row in of_switches:
+        key = (row["link"], row["flow"], row["part"], row["packet"])
+        assert any(departure_s <= float(row["arrival_s"]) for departure_s in left[key]), row
+
+
+def test_losses_of_other_links_are_left_out_where_links_are_chosen(tmp_path: Path) -> None:
+    lossy = {**RUN["topology"], "access": {**RUN["topology"]["access"], "loss": 0.01}}
+    (tmp_path / "run.toml").write_text(toml_text.table({**RUN, "topology": lossy}))
+    record = PacketRecord(tmp_path / "packets.csv", ["s1->s2", "s2->h5"])
+    (tmp_path / "raw").mkdir()
+    VIRTUAL.ready(loader.load(tmp_path / "run.toml"), Settings(packets=record)).run(tmp_path / "raw", fairlane_silent())
+    with record.path.open() as file:
+        lost = Counter(row["link"] for row in csv.DictReader(file) if row["drop"] == "link")
+    assert lost == {"s2->h5": lost_by_links(tmp_path)["s2->h5"]}
+
+
+def test_what_a_failed_link_loses_has_rows(tmp_path: Path) -> None:
+    """What waits, what is under way and what comes while the link is down: as many as the ports count."""
+    changes = [{"at_s": 2.0, "link": "s1->s2", "up": False}, {"at_s": 2.5, "link": "s1->s2", "up": True}]
+    rows, _ = run_with("droptail", tmp_path, changes)
+    down = [row for row in rows if row["drop"] == "link_down"]
+    for switch, link in (("s1", "s1->s2"), ("s2", "s2->s1")):
+        with (tmp_path / f"out/raw/{switch}.csv").open() as file:
+            last = {row["port"]: int(row["drop_link_down"]) for row in csv.DictReader(file)}
+        assert sum(row["link"] == link for row in down) == last["1"] > 0
+        assert not any(count for port, count in last.items() if port != "1")
+    there = [row for row in down if row["link"] == "s1->s2"]
+    assert all(2.0 <= float(row["arrival_s"]) <= 2.5 for row in there if not row["queue"])
+    # Under way at the failure; waiting then; come later.
+    under_way = [row for row in there if not row["queue"]]
+    waiting = [row for row in there if row["queue"] and float(row["arrival_s"]) < 2.0]
+    later = [row for row in there if row["queue"] and float(row["arrival_s"]) >= 2.0]
+    assert under_way and waiting and later
+    assert {float(row["arrival_s"]) for row in under_way} == {2.0}
+    assert len(waiting) <= 40 and all(row["departure_s"] == "" for row in (*waiting, *later))
+
+
 def test_parquet_has_the_same_rows(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows, _ = run_with("dualpi2", tmp_path)
@@ -138,8 +210,6 @@ def test_links_are_chosen_and_the_run_stays_the_same(tmp_path: Path) -> None:
 
 
 def fairlane_toml() -> str:
-    from fairlane.inputs import toml_text
-
     return toml_text.table(RUN)
 
 

@@ -236,6 +236,26 @@ def test_a_taken_port_is_named_with_the_way_out() -> None:
     native.HostEnd.sink(place(port))
 
 
+def test_several_senders_use_one_port_of_a_receiver(tmp_path: Path) -> None:
+    """As flows between other hosts have it in virtual time. Each datagram comes to the end of its flow, however many packets the others send."""
+    port, senders = free_port(), ("127.0.0.1", "127.0.0.3", "127.0.0.4")
+    start_at = time.time() + 8.0  # of six processes, on a busy machine
+    running: dict[Path, subprocess.Popen] = {}
+    for n, host in enumerate(senders):
+        for role, local, peer in (("receiver", RECEIVER_ADDRESS, host), ("sender", host, RECEIVER_ADDRESS)):
+            log = tmp_path / f"{role}{n}.jsonl"
+            more = ["--start-at", f"{start_at}", "--stop-at", f"{start_at + 2}"] if role == "sender" else ["--stop-at", f"{start_at + 3}"]
+            more += ["--algorithm", "none", "--source", f"cbr:rate_bps={(n + 1) * 400_000}", "--packet-bytes", "500"]
+            command = [sys.executable, "-m", "fairlane.hosts.agent", "--role", role, "--local", local, "--peer", peer]
+            running[log] = subprocess.Popen([*command, "--port", str(port), "--log", str(log), *more], stderr=subprocess.PIPE, text=True)
+    for process in running.values():
+        assert (process.communicate(timeout=30)[1], process.returncode) == ("", 0)
+    for n in range(len(senders)):
+        (sent,), (received,) = (records(tmp_path / f"{role}{n}.jsonl", "end") for role in ("sender", "receiver"))
+        assert received["received_packets"] == sent["sent_packets"] == pytest.approx((n + 1) * 200, rel=0.05)
+        assert received["malformed_packets"] == 0
+
+
 def test_an_address_of_another_host_is_named() -> None:
     with pytest.raises(OSError, match=r"cannot bind UDP 192\.0\.2\.1:5004: .*no interface of this host has this address"):
         native.HostEnd.sink(place(5004, "192.0.2.1", "127.0.0.1"))

@@ -35,7 +35,9 @@ def result(sender: bool, *payloads: int, **more: str) -> str:
 
 def test_commands() -> None:
     assert " ".join(FLOW.receiver_command()) == "iperf3 -s -1 -J -i 0.5 -B 10.0.0.2 -p 5201"
-    assert " ".join(FLOW.sender_command(29.3)) == ("iperf3 -c 10.0.0.2 -B 10.0.0.1 -p 5201 -J -i 0.5 -t 30 -C reno -M 960 -l 948")
+    assert " ".join(FLOW.sender_command(29.3)) == (
+        "iperf3 -c 10.0.0.2 -B 10.0.0.1 -p 5201 --cport 5201 -J -i 0.5 -t 30 -C reno -M 960 -l 948"
+    )
     # Below the least that a socket takes, the receiver's route says it.
     small = TcpFlow("10.0.0.1", "10.0.0.2", 5201, packet_bytes=100, timestamps=False).sender_command(1.0)
     assert "-M" not in small and small[-2:] == ["-l", "60"]

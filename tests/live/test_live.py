@@ -29,6 +29,7 @@ from fairlane.fabrics import targets, virtual_fabric
 from fairlane.fabrics.flows import record_roles
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.progress import Silent
+from fairlane.results.result_folder import ResultFolder
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 if virtual_fabric.native is not None:
@@ -194,7 +195,9 @@ def test_what_is_changed_changes_the_run_and_its_results_say_so(run: Run, tmp_pa
     assert done == [("add", "rap.1"), ("stop", "tcp-sack"), ("rate", "s1->s2"), ("rate", "s2->s1"), ("add", "tcp-sack.1")]
     assert all(0.9 <= c["time_s"] <= 1.2 for c in outcome.live_changes)
     assert [f.name for f in outcome.changed.flows] == ["als-0", "als-1", "tcp-sack", "rap.1", "tcp-sack.1"]
-    folder = execute.publish(outcome.changed, outcome, run.folder, tmp_path / "results")
+    results = ResultFolder(tmp_path / "results")
+    shutil.copytree(run.folder, results.work / "raw")
+    folder = execute.publish(outcome.changed, outcome, results)
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["live_changes"] == outcome.live_changes
     flows = {f["name"]: f for f in summary["flows"]}

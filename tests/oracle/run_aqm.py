@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import ns3
+
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "data" / "aqm.json"
-LIBRARIES = ("applications", "internet", "network", "point-to-point", "traffic-control", "bridge", "stats", "core")
 # [RFC 7928 sec 8.2.2 to 8.2.4] as in ns-3's suite: mild, medium and heavy congestion of 1 Mb/s. Then the same at 10 Mb/s. A queue that
 # nobody manages shows how far both TCPs differ.
 PLACES = (
@@ -66,13 +66,11 @@ def cases() -> list[dict]:
 
 def measure(wanted: list[dict], data: Path) -> int:
     """Compiles ``aqm.cc``, runs the cases, writes them with their results."""
-    if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
-        print(f"ns-3's side needs g++ and ns-3 (Debian: apt install g++ libns3-dev); {data.name} stays as it is", file=sys.stderr)
-        return 1
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
-        program = Path(folder) / "aqm"
-        libraries = ["-Wl,--no-as-needed", *(f"-lns3-{name}" for name in LIBRARIES)]
-        subprocess.run(["g++", "-O1", str(HERE / "aqm.cc"), "-o", str(program), *libraries], check=True)
+        program = ns3.compiled(HERE / "aqm.cc", Path(folder))
+        if program is None:
+            print(f"{ns3.MISSING}; {data.name} stays as it is", file=sys.stderr)
+            return 1
 
         def run(case: dict) -> dict:
             command = [str(program), *(f"--{key}={str(value).lower() if value in (True, False) else value}" for key, value in case.items())]

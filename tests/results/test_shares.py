@@ -103,6 +103,16 @@ def test_a_mean_is_the_integral_over_the_time_that_a_flow_was_active(seed: int, 
         assert mean == pytest.approx(area / (span[1] - span[0]), rel=1e-3)
 
 
+@settings(max_examples=100)
+@given(st.integers(0, 2**32), st.lists(st.floats(0.0, 10.0), min_size=1, max_size=12))
+def test_shares_along_a_run_are_those_of_each_instant_alone(seed: int, times: list[float]) -> None:
+    """Forwards and backwards: what a change does not touch is kept, and is what a fresh table finds."""
+    series = run(random.Random(seed))
+    table = ShareTable(series)
+    for time_s in times:
+        assert dict(table.at(time_s)) == pytest.approx(dict(ShareTable(series).at(time_s)), rel=1e-12)
+
+
 def dumbbell(flows: int) -> Series:
     """As many flows as pairs of hosts at both sides, each of which begins at another time and ends at another time."""
     side = math.isqrt(flows - 1) + 1

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -213,7 +213,7 @@ def test_a_link_kept_full_is_full_in_runs_of_any_length(duration_s: float, tmp_p
     assert ran.figures.flows[0].goodput_bps == pytest.approx(1e9 * 1460 / 1514, rel=1e-3)
     assert link.mean_queue_packets > 95
     tables = series.tables(ran.recorded, ShareTable(ran.recorded))
-    assert len(tables["flows"]) >= 5 and (tables["links"]["link"] == "s1->s2").sum() >= 5
+    assert len(tables["flows"]["time_s"]) >= 5 and tables["links"]["link"].count("s1->s2") >= 5
     assert tables["flows"]["time_s"].max() == tables["links"]["time_s"].max() == duration_s
 
 
@@ -254,10 +254,14 @@ def test_what_nobody_measures_is_empty(tmp_path: Path) -> None:
 def test_each_flows_own_max_min_share_is_drawn() -> None:
     """On the chain 250, 500 and 750 kb/s: three lines, and one where a flow of the same share comes later."""
     rows = [(t, flow, share) for t in (1.0, 2.0) for flow, share in (("a", 250e3), ("b", 500e3), ("c", 750e3))]
-    lines = plots._share_lines(pd.DataFrame([*rows, (2.0, "late", 500e3)], columns=["time_s", "flow", "fair_share_bps"]))
-    assert sorted(line.iloc[-1] for line in lines) == [250e3, 500e3, 750e3]
-    same = pd.DataFrame([(1.0, "a", 1e6), (2.0, "a", 5e5), (2.0, "b", 5e5)], columns=["time_s", "flow", "fair_share_bps"])
-    assert [line.tolist() for line in plots._share_lines(same)] == [[1e6, 5e5]]
+    times, lines = plots._share_lines(columns_of([*rows, (2.0, "late", 500e3)]))
+    assert times.tolist() == [1.0, 2.0] and sorted(line[-1] for line in lines) == [250e3, 500e3, 750e3]
+    same = columns_of([(1.0, "a", 1e6), (2.0, "a", 5e5), (2.0, "b", 5e5)])
+    assert [line.tolist() for line in plots._share_lines(same)[1]] == [[1e6, 5e5]]
+
+
+def columns_of(rows: list[tuple[float, str, float]]) -> dict[str, np.ndarray]:
+    return {name: np.asarray(values) for name, values in zip(("time_s", "flow", "fair_share_bps"), zip(*rows))}
 
 
 def test_reading_counters_changes_nothing_in_a_run(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.switch.test_switch_realtime import HEADERS, Flow, net, program, switch
+from tests.switch.test_switch_realtime import HEADERS, Flow, last_rows, net, program, switch
 
 pytestmark = pytest.mark.root
 __all__ = ["net", "program"]  # fixtures
@@ -136,6 +136,36 @@ def test_frames_are_copied_overtaken_corrupted_and_lost_in_bursts(net, program, 
     counts = {name: int(value) for name, value in last.items() if name.endswith("_packets")}
     assert last["link"] == "s1->h2" and counts["reordered_packets"] == overtaken
     assert all(50 <= counts[f"{what}_packets"] < 60 for what in ("lost", "duplicated", "corrupted")), counts
+
+
+def test_a_failed_link_loses_what_comes_and_what_is_under_way(net, program, tmp_path: Path) -> None:
+    """In both directions, one after the other. The port counts what it loses itself; what comes to it, the other end has lost."""
+    file, stats = tmp_path / "links.json", tmp_path / "stats.csv"
+    write(file, OUT, IN, begin=False)
+    options = ("--port-delay", "2=400ms", "--links", file, "--stats", stats, "--", "--grpc-server-addr", "127.0.0.1:9625")
+    with switch(net, program, *options) as process, Flow(net) as flow:
+
+        def fail(entry: dict[str, Any]) -> float:
+            """The link is down from 0.5 to 1.5 s from now; returns when it fails."""
+            changes = [{"at_ns": 500_000_000, "up": False}, {"at_ns": 1_500_000_000, "up": True}]
+            write(file, {**entry, "changes": changes})
+            process.send_signal(signal.SIGHUP)
+            assert process.stdout.readline() == "links read\n"
+            return time.monotonic() + 0.5
+
+        for entry in (OUT, IN):
+            fails_s = fail(entry)
+            time.sleep(max(0.0, fails_s + 0.4 - time.monotonic()))
+            assert burst(flow, 20) == []
+            time.sleep(max(0.0, fails_s + 1.3 - time.monotonic()))
+            assert len(burst(flow, 7)) == 7
+        fails_s = fail(OUT)
+        # The port delays frames by 0.4 s: it has still got them when the link fails.
+        time.sleep(max(0.0, fails_s - 0.2 - time.monotonic()))
+        assert burst(flow, 11) == []
+    lost = {port: int(row["drop_link_down"]) for port, row in last_rows(stats).items()}
+    # Now and then the kernel asks for an address again.
+    assert 31 <= lost[2] < 36 and lost[1] == 0, lost
 
 
 def test_a_file_that_is_refused_leaves_the_links_alone(net, program, tmp_path: Path) -> None:

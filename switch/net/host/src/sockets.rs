@@ -91,7 +91,12 @@ impl Sockets {
             if role == Role::LayeredReceiver && !rtcp {
                 continue;
             }
-            let socket = bound(local, port, false)?;
+            let from =
+                if role == Role::LayeredSender { SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0) } else { SocketAddrV4::new(peer, port) };
+            if is_served(SocketAddrV4::new(local, port), from) {
+                return failed(format!("cannot bind UDP {local}:{port}"), &io::Error::from_raw_os_error(libc::EADDRINUSE), TAKEN);
+            }
+            let socket = bound(local, port)?;
             if role != Role::LayeredSender {
                 connect(&socket, local, peer, port)?;
             } else {
@@ -153,7 +158,7 @@ impl Network for Sockets {
         let is_base = self.open.iter().all(|open| open.group.is_none());
         for (rtcp, port) in [(false, port), (true, port + 1)].into_iter().take(1 + usize::from(is_base)) {
             let address = Ipv4Addr::from(group);
-            let socket = bound(address, port, true)?;
+            let socket = bound(address, port)?;
             let joined = socket.set_multicast_all_v4(false).and_then(|()| socket.join_multicast_v4(&address, &local));
             let hint = "check --local, and net.ipv4.igmp_max_memberships";
             joined.or_else(|error| failed(format!("cannot join {address} at {local}"), &error, hint))?;
@@ -219,18 +224,33 @@ fn ecn(batch: &Batch, slot: usize) -> u8 {
     tos.and_then(|tos| tos.data.first().copied()).unwrap_or(0) & 3
 }
 
-fn bound(address: Ipv4Addr, port: u16, shared: bool) -> Result<Socket, SocketError> {
+const TAKEN: &str = "another process has this port: end it, or choose another --port";
+
+/// Whether another socket of this network namespace, connected to the same peer, has the datagrams of an address (/proc/net/udp, which has words of addresses in
+/// the machine's order). Unknown: no.
+fn is_served(local: SocketAddrV4, peer: SocketAddrV4) -> bool {
+    let shown = |of: SocketAddrV4| format!("{:08X}:{:04X}", u32::from_ne_bytes(of.ip().octets()), of.port());
+    let (local, peer) = (shown(local), shown(peer));
+    let table = std::fs::read_to_string("/proc/self/net/udp").unwrap_or_default();
+    table
+        .lines()
+        .map(|line| line.split_ascii_whitespace().skip(1))
+        .any(|mut ends| ends.next() == Some(&local) && ends.next() == Some(&peer))
+}
+
+/// Flows of one host may have the same port: the kernel gives a datagram to the socket that is connected to its source, and of a group to all of its sockets.
+fn bound(address: Ipv4Addr, port: u16) -> Result<Socket, SocketError> {
     let open = || {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
         socket.set_recv_tos_v4(true)?;
-        socket.set_reuse_address(shared)?;
+        socket.set_reuse_address(true)?;
         socket.bind(&SocketAddr::from((address, port)).into())?;
         Ok(socket)
     };
     open().or_else(|error: io::Error| {
         let hint = match error.kind() {
-            ErrorKind::AddrInUse => "another process has this port: end it, or choose another --port",
+            ErrorKind::AddrInUse => TAKEN,
             ErrorKind::AddrNotAvailable => "no interface of this host has this address: check --local, and the namespace",
             ErrorKind::PermissionDenied => "ports below 1024 need root: choose another --port",
             _ => "check --local and --port",

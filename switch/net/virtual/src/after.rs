@@ -53,7 +53,7 @@ impl Network {
 
     /// A flow that has one receiver.
     fn ends_of(&self, name: &str) -> Result<(usize, usize), BuildError> {
-        match self.flows.iter().rev().find(|flow| flow.name == name) {
+        match self.flow_number(name).map(|flow| &self.flows[flow]) {
             Some(flow) => Ok((flow.sender, flow.receivers[0])),
             None => {
                 let known = self.flows.iter().map(|flow| flow.name.as_str());

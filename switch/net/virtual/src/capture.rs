@@ -19,7 +19,8 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn create(directory: &Path, from: &str, to: &str) -> io::Result<Capture> {
-        let path = directory.join(format!("{from}-{to}.pcap"));
+        // Of `h1:1`, a host's second link: some systems have no colons in names of files.
+        let path = directory.join(format!("{from}-{to}.pcap").replace(':', "."));
         let mut file = BufWriter::new(File::create_new(&path)?);
         file.write_all(&MAGIC_NANOSECONDS.to_le_bytes())?;
         file.write_all(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;

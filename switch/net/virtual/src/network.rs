@@ -334,8 +334,15 @@ impl Network {
     /// A frame was lost on the way, from the end whose node the log names.
     fn lost(&mut self, index: usize, frame: Vec<u8>) {
         if let Some(observer) = &mut self.observer {
-            let who = observer.logged(&frame);
-            observer.log(self.now, ("drop", "link"), Place::at(&self.channel_names[index].0, 0), frame.len() as u64, who);
+            let node = self.channel_names[index].0.as_str();
+            let queue = match self.nodes.get(node) {
+                Some(&NodeIndex::Switch(switch)) => {
+                    let port = self.switches[switch].channels.iter().position(|&channel| channel == Some(index));
+                    port.map(|port| (switch, port as PortId))
+                }
+                _ => None,
+            };
+            observer.lost(self.now, node, (&self.link_names[index], queue), &frame);
         }
         self.pool.give(frame);
     }

@@ -50,6 +50,15 @@ impl Observer {
         }
     }
 
+    /// A frame was lost on the way. `node`: that sent it. `link`: its name, and the switch's number and the port that it left, where a switch did.
+    pub(crate) fn lost(&mut self, now: Nanos, node: &str, link: (&str, Option<(usize, PortId)>), frame: &[u8]) {
+        let (who, bytes) = (self.book.identify(frame), frame.len());
+        if let Some(packets) = &mut self.packets {
+            packets.lost(now, link, (who, bytes as u32), "link", &self.names);
+        }
+        self.log(now, ("drop", "link"), Place::at(node, 0), bytes as u64, who);
+    }
+
     /// A step of a packet through a switch. `link`: the name of a port's link.
     pub(crate) fn step<'a>(&mut self, switch: (usize, &str), event: &QueueEvent, link: impl Fn(PortId) -> Option<&'a str>) {
         let who = if event.frame.is_empty() { Identity::default() } else { self.book.identify(&event.frame) };

@@ -1,4 +1,4 @@
-//! The record of packets: a row for each packet's stay in a queue of a switch.
+//! The record of packets: a row for each packet's stay in a queue of a switch, and one for each packet that its link lost after that.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -93,8 +93,12 @@ impl PacketWriter {
                     self.row(&stay, End { link, ecn, cause: "" }, flows);
                 }
             }
-            // On its link: it has a row.
-            QueueStep::Dropped(_) if !event.frame.is_empty() => {}
+            // On its link.
+            QueueStep::Dropped(cause) if !event.frame.is_empty() => {
+                if let Some(link) = link(event.port) {
+                    self.lost(event.time, (link, Some((switch, event.port))), (who, event.bytes), cause.as_str(), flows);
+                }
+            }
             QueueStep::Dropped(cause) => {
                 let waited = self.stays.remove(&(switch, event.stay));
                 let present = self.present;
@@ -113,6 +117,28 @@ impl PacketWriter {
                 }
             }
         }
+    }
+
+    /// A packet was lost on a link: a row without a queue. `link`: its name, and the switch's number and the port that it left, where a switch sent it.
+    pub(crate) fn lost(
+        &mut self,
+        time: Nanos,
+        link: (&str, Option<(usize, PortId)>),
+        packet: (Identity, u32),
+        cause: &str,
+        flows: &[String],
+    ) {
+        let ((link, queue), (who, bytes)) = (link, packet);
+        if self.failed.is_some() || !queue.map_or(self.only.is_none(), |(switch, port)| self.wants(switch, port)) {
+            return;
+        }
+        let (name, part, number) = described(who, flows);
+        let (at, ecn) = (self.since(time), who.ecn);
+        self.failed = writeln!(self.file, "{link},,{name},{part},{number},{bytes},{at},,,,,{ecn},{cause}").err();
+    }
+
+    fn since(&self, time: Nanos) -> Seconds {
+        Seconds(i128::from(time) - i128::from(self.origin))
     }
 
     fn wants(&self, switch: usize, port: PortId) -> bool {
@@ -137,12 +163,10 @@ impl PacketWriter {
             return;
         }
         let Stay { who, bytes, queue, arrival, ahead_packets, ahead_bytes, departure } = *stay;
-        let (name, part) = (who.flow.and_then(|flow| flows.get(flow)).map_or("", String::as_str), who.part.as_str());
-        let number = who.number.map_or_else(String::new, |number| number.to_string());
-        let since = |time: Nanos| Seconds(i128::from(time) - i128::from(self.origin));
-        let left = departure.map_or_else(String::new, |time| format!("{}", since(time)));
+        let (name, part, number) = described(who, flows);
+        let left = departure.map_or_else(String::new, |time| format!("{}", self.since(time)));
         let waited = departure.map_or_else(String::new, |time| format!("{}", Seconds(i128::from(time) - i128::from(arrival))));
-        let (arrived, End { link, ecn, cause }) = (since(arrival), end);
+        let (arrived, End { link, ecn, cause }) = (self.since(arrival), end);
         self.failed = writeln!(
             self.file,
             "{link},{queue},{name},{part},{number},{bytes},{arrived},{ahead_packets},{ahead_bytes},{left},{waited},{ecn},{cause}"
@@ -157,6 +181,12 @@ impl PacketWriter {
             None => self.file.flush(),
         }
     }
+}
+
+/// The name of a packet's flow, its part of that, and its number.
+fn described(who: Identity, flows: &[String]) -> (&str, &'static str, String) {
+    let name = who.flow.and_then(|flow| flows.get(flow)).map_or("", String::as_str);
+    (name, who.part.as_str(), who.number.map_or_else(String::new, |number| number.to_string()))
 }
 
 /// Nanoseconds, written as seconds without loss.

@@ -15,7 +15,8 @@
 //! switch is the sender's transmitter and queue, too. `at_ns` counts from `begin_unix_ns`; without it changes and traces wait. A trace may be
 //! `{"rates_ns_bps": [[0, 5000000], [1000000000, 0], [2000000000, 8000000]]}` instead, and begins at `begin_unix_ns`. `jitter_ns` is uniform; `jitter_std_ns`
 //! instead is Gaussian (`fairlane_channel::Jitter`). `"gemodel": {"p": 0.01, "r": 0.25, "loss_bad": 1, "loss_good": 0}` in place of `loss` is the model of
-//! Gilbert and Elliott; `reorder` with `reorder_delay_ns`, `duplicate` and `corrupt` are those of `fairlane_channel::Impairments`. A change may have each of them.
+//! Gilbert and Elliott; `reorder` with `reorder_delay_ns`, `duplicate` and `corrupt` are those of `fairlane_channel::Impairments`. A change may have each of them. `"up": false` of a change is a failure of this direction, until a change with `true`: what waits, is on
+//! the way, or comes meanwhile is lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -123,6 +124,7 @@ struct ChangeEntry {
     reorder_delay_ns: Option<Nanos>,
     duplicate: Option<f64>,
     corrupt: Option<f64>,
+    up: Option<bool>,
 }
 
 impl ChangeEntry {
@@ -296,6 +298,14 @@ impl Links {
                     if change.jitter_ns.is_some() || change.jitter_std_ns.is_some() {
                         channel.set_jitter(Jitter::of(change.jitter_ns.unwrap_or(0), change.jitter_std_ns.unwrap_or(0)));
                     }
+                    if let Some(up) = change.up {
+                        let lost = channel.set_up(up);
+                        // What a host's end loses is in no port's counters, as a host's own drops are not.
+                        if config.is_some() {
+                            device.set_link(now, key.0, up);
+                            lost.iter().for_each(|frame| device.lose_frame(now, key.0, frame));
+                        }
+                    }
                     if let Some(mut config) = config {
                         channel.config.rate_bps = change.rate_bps.or(channel.config.rate_bps);
                         config.rate_bps = change.rate_bps.or(config.rate_bps);
@@ -333,6 +343,9 @@ impl Links {
                 );
                 if stats.reordered + stats.duplicated + stats.corrupted > 0 {
                     line += &format!(", {} reordered, {} copies, {} corrupted", stats.reordered, stats.duplicated, stats.corrupted);
+                }
+                if stats.dropped_down > 0 {
+                    line += &format!(", {} lost by its failure", stats.dropped_down);
                 }
                 line
             })

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fairlane_device::rows::{self, Further, PortRows};
-use fairlane_device::{Nanos, PortId, PortSnapshot, QueueStats};
+use fairlane_device::{DropCause, Nanos, PortId, PortSnapshot, QueueStats};
 
 /// Bounds of lateness that are counted, in nanoseconds, and their columns.
 pub const LATE: [(Nanos, &str); 10] = [
@@ -96,7 +96,7 @@ impl StatsWriter {
     /// Those of the file system.
     pub fn create(path: PathBuf) -> io::Result<Self> {
         let mut file = File::create(&path)?;
-        let further = LATE.iter().map(|(_, column)| *column).chain([rows::WRONG_CHECKSUMS]);
+        let further = LATE.iter().map(|(_, column)| *column).chain([rows::WRONG_CHECKSUMS, rows::LINK_DOWN]);
         file.write_all(rows::header(further).as_bytes())?;
         let (queues, links) = (Extra::new("queues.csv", rows::QUEUE_HEADER), Extra::new("links.csv", rows::LINK_HEADER));
         Ok(StatsWriter { file, path, rows: PortRows::default(), text: String::new(), queues, links })
@@ -113,8 +113,9 @@ impl StatsWriter {
             self.rows.begin(now, port);
         }
         let SocketCounts { rx_missed, tx_failed, late } = sockets;
-        let mut counts = [port.wrong_checksums; LATE.len() + 1];
+        let mut counts = [0; LATE.len() + 2];
         counts[..LATE.len()].copy_from_slice(&late);
+        counts[LATE.len()..].copy_from_slice(&[port.wrong_checksums, port.drops.get(DropCause::LinkDown)]);
         self.rows.write(&mut self.text, now, unix, port, Further { rx_missed, tx_failed, counts: &counts });
     }
 

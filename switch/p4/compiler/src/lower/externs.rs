@@ -111,7 +111,7 @@ impl<'a> Lower<'a, '_> {
         self.declare_psa_extern(instance, &def.name, span);
     }
 
-    fn declare_register(&mut self, name: Symbol, annotations: Vec<Annotation>, type_args: &[Type], args: &[Val], span: Span) {
+    fn declare_register(&mut self, name: String, annotations: Vec<Annotation>, type_args: &[Type], args: &[Val], span: Span) {
         if args.len() == 2 && self.const_argument(args, 1) != Some(BigInt::from(0)) {
             let text = format!("register `{name}` begins with another value than 0, which the target cannot give it");
             self.error(span, Rule::Bmv2, text);
@@ -132,7 +132,7 @@ impl<'a> Lower<'a, '_> {
         self.control_plane.registers.push(cp::Register { name, annotations, ty, size: size.to_u64().unwrap_or(0), index });
     }
 
-    fn declare_profile(&mut self, name: Symbol, annotations: Vec<Annotation>, kind: &str, args: &[Val], span: Span) {
+    fn declare_profile(&mut self, name: String, annotations: Vec<Annotation>, kind: &str, args: &[Val], span: Span) {
         let selecting = matches!(kind, "action_selector" | "ActionSelector");
         let size = self.const_argument(args, usize::from(selecting)).unwrap_or_default();
         let selector = if !selecting {
