@@ -4,11 +4,11 @@ use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_random::Stream;
 use fairlane_endpoint::{
     check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
 };
 use fairlane_host::{Addresses, Arrival, Driver, Progress, Role, SocketError, Sockets, Trace};
+use fairlane_random::Stream;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

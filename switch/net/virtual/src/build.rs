@@ -4,9 +4,9 @@ use std::path::Path;
 
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
-use fairlane_random::{seed_of, Rng};
 use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use fairlane_p4rt::Core;
+use fairlane_random::{seed_of, Rng};
 use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;

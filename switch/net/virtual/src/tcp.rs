@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
-use fairlane_random::Rng;
 use fairlane_endpoint::{Delays, Life, Marks};
+use fairlane_random::Rng;
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
 use crate::flight::Flight;
