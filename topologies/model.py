@@ -319,7 +319,7 @@ class Topology:
 
     def both_ends(self, node: str, number: int) -> tuple[Port, Port]:
         """A port, by its node and number, and the one at the other end of its link."""
-        port = next(p for p in self.ports()[node] if p.number == number)
+        port = self.port(node, number)
         first, second = self.ends(port.link_index)
         return (first, second) if port.first else (second, first)
 

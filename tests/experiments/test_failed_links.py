@@ -174,6 +174,13 @@ def test_errors_name_the_key(more: str, message: str) -> None:
     assert message in str(refused.value)
 
 
+def test_bmv2_refuses_them() -> None:
+    run = loader.load(EXAMPLE)
+    assert link_plans.bmv2_obstacle(run.topology, run.changes) == (
+        "Denver->Kansas_City changes at 8 s, and BMv2's ports do not change while it runs"
+    )
+
+
 def test_each_switch_of_mininet_fails_its_own_end() -> None:
     """The other values of a change are those of the direction that it names."""
     more = '[[changes]]\nat_s = 2.0\nlink = "leaf1->spine2"\nup = false\nrate_bps = 1_000_000\n[[changes]]\nat_s = 3.0\nlink = "h1->leaf1"\nup = false'

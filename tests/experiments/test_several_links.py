@@ -14,6 +14,7 @@ from fairlane.experiments.model import Experiment
 from fairlane.fabrics import virtual_fabric
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
+from fairlane.live.layout import layout
 from fairlane.topologies import addressing
 from fairlane.topologies.model import Link, Node, Topology, TopologyError
 from tests.experiments.test_equal_cost import headers
@@ -52,6 +53,12 @@ def test_two_links_to_one_switch() -> None:
     topology = two_links(("h2", "s2"))
     hosts = addressing.host_addresses(topology)
     assert (hosts["h2"].ip, hosts["h2:1"].ip) == ("10.0.2.2", "10.0.2.3") and hosts["h2"].gateway_mac != hosts["h2:1"].gateway_mac
+
+
+def test_the_live_page_shows_each_link() -> None:
+    shown = layout(experiment())
+    assert [node["name"] for node in shown["nodes"] if node["kind"] == "host"] == ["h1", "h2", "h1:1"]
+    assert {(link["from"], link["to"]) for link in shown["links"]} >= {("s1", "h1"), ("s2", "h1:1")}
 
 
 def experiment(change: tuple[str, str] = ("", "")) -> Experiment:
