@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from ipaddress import ip_address
 from pathlib import Path
 
 from fairlane import specs
@@ -17,6 +18,7 @@ from fairlane.controller.core import port_entries
 from fairlane.native import emit_rtcp
 from fairlane.p4src.schemes.protection.limits import limits
 from fairlane.schemes import registry
+from fairlane.topologies.addressing import IPV6_PREFIX, Plan
 
 IN_PORT, OUT_PORT = 1, 2
 RATE_BPS = 100_000_000
@@ -40,9 +42,11 @@ def with_entries(compiled: Path, target: Path) -> Path:
     tables = {table["name"].split(".", 1)[-1]: table for table in program_tables(program)}
     actions = {action["id"]: action for action in program["actions"]}
     macs = {"src_address": 0x020000000002, "dst_address": 0x020000000202}
+    plan = Plan(8, 6 if "forward.ipv6_lpm" in tables else 4)
     for route in range(ROUTES):
-        prefix = {"match_type": "lpm", "key": _hex(0x0A000200 + (route << 8), 32), "prefix_length": 24}
-        _add(tables["forward.ipv4_lpm"], actions, "send", prefix, {"port": OUT_PORT if route == 0 else route + 2, **macs})
+        key = _hex(int(ip_address(plan.address(2 + route, 0))), plan.bits)
+        prefix = {"match_type": "lpm", "key": key, "prefix_length": plan.prefix_length}
+        _add(tables[f"forward.ipv{plan.ip}_lpm"], actions, "send", prefix, {"port": OUT_PORT if route == 0 else route + 2, **macs})
     port = {"match_type": "exact", "key": _hex(OUT_PORT, 9)}
     for entry in port_entries(PORT):
         # Ingress and egress may have tables of one name.
@@ -56,7 +60,10 @@ def with_entries(compiled: Path, target: Path) -> Path:
             _add(hold, actions, "set_limits", port, limits(RATE_BPS, 2 * RATE_BPS))
     if "sources.source_at" in tables:
         for sender in range(250):
-            keys = [{"match_type": "exact", "key": _hex(0x0A000101 + sender, 32)}, {"match_type": "exact", "key": _hex(IN_PORT, 9)}]
+            keys = [
+                {"match_type": "exact", "key": _hex(int(ip_address(plan.address(1, 1 + sender))), plan.bits)},
+                {"match_type": "exact", "key": _hex(IN_PORT, 9)},
+            ]
             _add(tables["sources.source_at"], actions, "believe", keys, {})
     tables["connections.observation"]["default_entry"]["action_data"] = ["0x1"]
     target.write_text(json.dumps(program))
@@ -101,6 +108,21 @@ def ipv4(source: str, destination: str, protocol: int, payload: bytes, options: 
         total = (total & 0xFFFF) + (total >> 16)
     ethernet = bytes.fromhex("020000000001 020000000101 0800")
     return ethernet + header[:10] + struct.pack("!H", 0xFFFF & ~total) + header[12:] + payload
+
+
+def over_ipv6(frame: bytes) -> bytes:
+    """A frame of `ipv4` with UDP over IPv6, between the hosts of a network of IPv6 (docs/ipv6.md)."""
+    header = 4 * (frame[14] & 15)
+    source, destination = ((IPV6_PREFIX + int.from_bytes(frame[at : at + 4], "big")).to_bytes(16, "big") for at in (26, 30))
+    udp = frame[14 + header :]
+    summed = source + destination + struct.pack("!II", len(udp), 17) + udp[:6] + b"\0\0" + udp[8:] + b"\0" * (len(udp) % 2)
+    total = sum(struct.unpack(f"!{len(summed) // 2}H", summed))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    alert = bytes((17, 0, 5, 2, 0xFF, 0xDF, 1, 0)) if header > 20 else b""
+    first = struct.pack("!IHBB", 6 << 28 | frame[15] << 20, len(alert) + len(udp), 0 if alert else 17, frame[22])
+    checksum = struct.pack("!H", ~total & 0xFFFF or 0xFFFF)
+    return frame[:12] + b"\x86\xdd" + first + source + destination + alert + udp[:6] + checksum + udp[8:]
 
 
 def data_frame(size: int, sender: int, ecn: int = 0, extension: str = "") -> bytes:

@@ -3,10 +3,10 @@
 // bench/completion.py compiles and runs it, with Debian's libns3-dev. Lines of the input, all numbers whole:
 //
 //   nodes COUNT
-//   link NODE NODE RATE_BPS DELAY_NS QUEUE_PACKETS MARK_FROM MARK_FROM
+//   link NODE NODE RATE_BPS DELAY_NS QUEUE_PACKETS
 //   file START_NS BYTES COUNT NODE... COUNT NODE...      nodes on the way there, and on the way back
 //
-// A queue holds so many packets besides the one that the link is sending. It is drop-tail, and from MARK_FROM waiting packets on it marks those that come (one number for each end; 0: never).
+// A drop-tail queue at each end holds so many packets besides the one that the link is sending.
 
 #include <cstdio>
 #include <iostream>
@@ -19,7 +19,6 @@
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
-#include "ns3/traffic-control-module.h"
 
 using namespace ns3;
 
@@ -87,22 +86,6 @@ class Ways : public Ipv4RoutingProtocol {
     std::unordered_map<uint64_t, uint32_t> m_interface;
 };
 
-// New Reno that halves FlightSize [RFC 5681 eq 4]; ns-3's halves what is in the network, which leaves out what arrived or was lost.
-class FlightSizeReno : public TcpNewReno {
-  public:
-    static TypeId GetTypeId() {
-        static TypeId id = TypeId("FlightSizeReno").SetParent<TcpNewReno>().AddConstructor<FlightSizeReno>();
-        return id;
-    }
-
-    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t in_flight) override {
-        uint32_t flight = state->m_highTxMark.Get() - state->m_lastAckedSeq;
-        return std::max(2 * state->m_segmentSize, std::min(std::max(flight, in_flight), state->m_cWnd.Get()) / 2);
-    }
-
-    Ptr<TcpCongestionOps> Fork() override { return CopyObject<FlightSizeReno>(this); }
-};
-
 struct File {
     uint64_t bytes = 0;
     Time start;
@@ -115,7 +98,6 @@ struct File {
 
 std::vector<File> files;
 NodeContainer nodes;
-uint64_t dropped = 0, marked = 0;
 
 void sent(uint32_t number, Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>) {
     if (packet->GetSize() == 0) {
@@ -172,18 +154,6 @@ void begin(uint32_t number) {
     file.sender->Connect(InetSocketAddress(address_of(file.to), port));
 }
 
-void drop(Ptr<const Packet>) {
-    dropped++;
-}
-
-void drop_item(Ptr<const QueueDiscItem>) {
-    dropped++;
-}
-
-void mark(Ptr<const QueueDiscItem>, const char*) {
-    marked++;
-}
-
 // Frames of ns-3's links have a header of 2 bytes, those of Ethernet 14: an IPv4 host ignores what follows the datagram.
 void pad(Ptr<const Packet> packet) {
     ConstCast<Packet>(packet)->AddPaddingAtEnd(12);
@@ -192,8 +162,6 @@ void pad(Ptr<const Packet> packet) {
 // What the input describes; between two nodes there is one link at most.
 class Description {
   public:
-    explicit Description(uint32_t frame_bytes) : m_frame_bytes(frame_bytes) {}
-
     void read(std::istream& input) {
         std::string line, word;
         while (std::getline(input, line)) {
@@ -225,27 +193,20 @@ class Description {
     }
 
     void read_link(std::istream& words) {
-        uint32_t a, b, mark_from[2];
+        uint32_t a, b;
         uint64_t rate_bps, delay_ns, queue;
-        words >> a >> b >> rate_bps >> delay_ns >> queue >> mark_from[0] >> mark_from[1];
+        words >> a >> b >> rate_bps >> delay_ns >> queue;
         PointToPointHelper link;
         link.SetDeviceAttribute("DataRate", DataRateValue(DataRate(rate_bps)));
         link.SetChannelAttribute("Delay", TimeValue(NanoSeconds(delay_ns)));
         link.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(std::to_string(queue) + "p"));
-        if (!mark_from[0] && !mark_from[1]) {
-            link.DisableFlowControl();
-        }
+        link.DisableFlowControl();
         NetDeviceContainer devices = link.Install(nodes.Get(a), nodes.Get(b));
-        for (uint32_t end : {0, 1}) {
-            Ptr<PointToPointNetDevice> device = DynamicCast<PointToPointNetDevice>(devices.Get(end));
-            attach(end ? b : a, end ? a : b, device);
-            if (mark_from[end]) {
-                manage(device, queue, mark_from[end]);
-            }
-        }
+        attach(a, b, devices.Get(0));
+        attach(b, a, devices.Get(1));
     }
 
-    void attach(uint32_t from, uint32_t to, Ptr<PointToPointNetDevice> device) {
+    void attach(uint32_t from, uint32_t to, Ptr<NetDevice> device) {
         Ptr<Ipv4> ipv4 = nodes.Get(from)->GetObject<Ipv4>();
         uint32_t interface = ipv4->AddInterface(device);
         if (interface == 1) {
@@ -254,23 +215,6 @@ class Description {
         ipv4->SetUp(interface);
         m_interface[{from, to}] = interface;
         device->TraceConnectWithoutContext("MacTx", MakeCallback(&pad));
-        device->GetQueue()->TraceConnectWithoutContext("Drop", MakeCallback(&drop));
-    }
-
-    // RED's of the momentary queue, whose two thresholds are one.
-    void manage(Ptr<PointToPointNetDevice> device, uint64_t queue, uint32_t mark_from) {
-        device->GetQueue()->SetMaxSize(QueueSize("1p"));
-        TrafficControlHelper managed;
-        managed.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", StringValue(std::to_string(queue) + "p"), "QW", DoubleValue(1), "MinTh", DoubleValue(mark_from - 0.5), "MaxTh",
-                                 DoubleValue(mark_from), "Gentle", BooleanValue(false), "UseEcn", BooleanValue(true), "UseHardDrop", BooleanValue(false), "MeanPktSize",
-                                 UintegerValue(m_frame_bytes));
-        Ptr<QueueDisc> disc = managed.Install(device).Get(0);
-        disc->TraceConnectWithoutContext("Drop", MakeCallback(&drop_item));
-        disc->TraceConnectWithoutContext("Mark", MakeCallback(&mark));
-        // The device has a queue of its own, where a packet would wait that the managed queue no longer sees: it asks for one when the link is free.
-        Ptr<NetDeviceQueue> ready = device->GetObject<NetDeviceQueueInterface>()->GetTxQueue(0);
-        device->TraceConnectWithoutContext("PhyTxBegin", Callback<void, Ptr<const Packet>>([ready](Ptr<const Packet>) { ready->Stop(); }));
-        device->TraceConnectWithoutContext("PhyTxEnd", Callback<void, Ptr<const Packet>>([ready](Ptr<const Packet>) { Simulator::ScheduleNow(&NetDeviceQueue::Wake, ready); }));
     }
 
     void read_file(std::istream& words) {
@@ -301,7 +245,6 @@ class Description {
         return way;
     }
 
-    uint32_t m_frame_bytes;
     std::vector<Ptr<Ways>> m_ways;
     std::map<std::pair<uint32_t, uint32_t>, uint32_t> m_interface;
 };
@@ -312,12 +255,8 @@ int main(int argc, char** argv) {
     std::string tcp = "sack";
     double min_rto_s = 1, initial_rto_s = 1, delayed_ack_s = 0.04, seconds = 1;
     uint32_t segment = 1460, initial_window = 10, max_window = 4 << 20, acks = 2;
-    bool prr = false, flight_size = false, hystart = false;
     CommandLine options(__FILE__);
-    options.AddValue("tcp", "sack, cubic or dctcp", tcp);
-    options.AddValue("flight_size", "sack: halve FlightSize", flight_size);
-    options.AddValue("prr", "recover by RFC 6937", prr);
-    options.AddValue("hystart", "of CUBIC", hystart);
+    options.AddValue("tcp", "sack or cubic", tcp);
     options.AddValue("segment", "payload of a full segment, bytes", segment);
     options.AddValue("initial_window", "segments", initial_window);
     options.AddValue("max_window", "bytes", max_window);
@@ -342,15 +281,12 @@ int main(int argc, char** argv) {
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(min_rto_s)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(0.5));
-    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(hystart));
-    TypeId congestion_control = tcp == "cubic"   ? TcpCubic::GetTypeId()
-                                : tcp == "dctcp" ? TcpDctcp::GetTypeId()
-                                : flight_size    ? FlightSizeReno::GetTypeId()
-                                                 : TcpNewReno::GetTypeId();
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
+    TypeId congestion_control = tcp == "cubic" ? TcpCubic::GetTypeId() : TcpNewReno::GetTypeId();
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(congestion_control));
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(prr ? TcpPrrRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId()));
+    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
 
-    Description(segment + 54).read(std::cin);
+    Description().read(std::cin);
     Simulator::Stop(Seconds(seconds));
     Simulator::Run();
     std::printf("file,completion_ns,sent,retransmitted,timeouts\n");
@@ -359,7 +295,6 @@ int main(int argc, char** argv) {
         long long took = file.complete.IsZero() ? -1 : (file.complete - file.start).GetNanoSeconds();
         std::printf("%u,%lld,%llu,%llu,%llu\n", number, took, (unsigned long long)file.sent, (unsigned long long)file.retransmitted, (unsigned long long)file.timeouts);
     }
-    std::fprintf(stderr, "{\"drops\": %llu, \"marks\": %llu}\n", (unsigned long long)dropped, (unsigned long long)marked);
     Simulator::Destroy();
     return 0;
 }

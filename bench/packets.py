@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from als_program import control_frame, count_pcap, data_frame, with_entries, write_pcap
+from als_program import control_frame, count_pcap, data_frame, over_ipv6, with_entries, write_pcap
 from forward import cpu_s, machine, ratio, report, show, stop
 from veths import CannotRun, program
 
@@ -174,6 +174,8 @@ def run(packets: int, bmv2_packets: int, rounds: int, defines: Sequence[str] = (
             result["absent"]["p4c-bm2-ss"] = "p4c-bm2-ss is not installed here"
         for number, (title, make) in enumerate(CASES.items()):
             frames = [make(sender) for sender in range(SENDERS)]
+            if "IPV6" in defines:
+                frames = [over_ipv6(frame) for frame in frames]
             capture = folder / "frames.pcap"
             write_pcap(capture, frames)
             samples: dict[str, list[dict]] = {"fairlane": [], "simple_switch": []}
@@ -234,7 +236,7 @@ def main() -> int:
     parser.add_argument("--bmv2-packets", type=int, default=20_000, help="packets that BMv2 reads (default: 20000)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
     parser.add_argument(
-        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as CONNECTION_SKETCH"
+        "--define", action="append", default=[], metavar="NAME", help="compile als.p4 with a macro, such as CONNECTION_SKETCH or IPV6"
     )
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()

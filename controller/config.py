@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """IPv4 prefix -> port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01"). others: further ports of equal cost, over which flows are spread."""
+    """IPv4 or IPv6 prefix -> port, with the Ethernet addresses that the frame gets ("02:00:00:00:00:01"). others: further ports of equal cost, over which flows are spread."""
 
     prefix: str
     port: int
@@ -62,7 +62,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Source:
-    """A host's IPv4 address, and a port where its packets come in."""
+    """A host's IP address, and a port where its packets come in."""
 
     address: str
     port: int
@@ -197,7 +197,7 @@ def parse(raw: Any) -> Config:
             if source.port not in known:
                 raise ConfigError(f"{where}.sources[{j}].port: switch {switch.name} has no port {source.port}")
             try:
-                IPv4Address(source.address)
+                ip_address(source.address)
             except ValueError as error:
                 raise ConfigError(f"{where}.sources[{j}].address: {error}") from error
         for j, route in enumerate(switch.routes):
@@ -214,7 +214,7 @@ def read_route(raw: Any, where: str, ports: Collection[int]) -> Route:
 
 def _check_route(route: Route, where: str, ports: Collection[int], switch: str) -> None:
     try:
-        IPv4Network(route.prefix)
+        ip_network(route.prefix)
     except ValueError as error:
         raise ConfigError(f"{where}.prefix: {error}") from error
     hops: tuple[Route | Hop, ...] = (route, *route.others)

@@ -11,7 +11,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -156,7 +156,7 @@ class SwitchControl:
         asked = {settings.scheme.name for port in self.switch.ports for settings in port.schemes}
         for source in self.switch.sources:
             for name, scheme in registry.SCHEMES.items():
-                entry = scheme.of_source(int(IPv4Address(source.address)), source.port) if scheme.of_source else None
+                entry = scheme.of_source(int(ip_address(source.address)), source.port) if scheme.of_source else None
                 if entry is not None and (name in asked or entry.table in self._names.tables):
                     yield Entry(entry.table, entry.keys or {}, entry.action_name, entry.values)
         yield from self._link_entries()

@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, ip_network
 
 from fairlane.controller import igmp
-from fairlane.controller.config import Config, Switch, mac
+from fairlane.controller.config import Config, Route, Switch, mac
 from fairlane.controller.igmp import IgmpError, Kind, Reason
 from fairlane.controller.plane import calls
 from fairlane.controller.plane.base import PacketIn
@@ -259,8 +259,8 @@ class MulticastControl:
             return  # a host without an address yet, or one that reports for others [RFC 4541 sec 2.1.1]
         source = IPv4Address(message.source)
         best = max(
-            (r for r in self._switches[switch].routes if source in IPv4Network(r.prefix)),
-            key=lambda r: IPv4Network(r.prefix).prefixlen,
+            (r for r in self._switches[switch].routes if source in ip_network(r.prefix)),
+            key=lambda r: ip_network(r.prefix).prefixlen,
             default=None,
         )
         if best is None or best.port != number:
@@ -402,7 +402,7 @@ class MulticastControl:
     def _query(self, switch: str) -> None:
         """A general query to each port with a host."""
         for route in self._switches[switch].routes:
-            if self._is_host_port(switch, route.port) and IPv4Network(route.prefix).prefixlen == 32:
+            if self._is_host_port(switch, route.port) and _is_of_a_host(route):
                 frame = igmp.build(Kind.QUERY, 0, 0, mac(route.src_mac), self._igmp.query_response_s)
                 self._on[switch].packet_out(frame, egress_port=route.port)
 
@@ -419,3 +419,8 @@ def _action(number: int) -> tuple[str, dict[str, Value]]:
 
 def _membership(now_s: float, switch: str, port: int, group: int, event: str, host: str = "") -> Membership:
     return Membership(now_s, switch, port, str(IPv4Address(group)), event, host)
+
+
+def _is_of_a_host(route: Route) -> bool:
+    network = ip_network(route.prefix)
+    return network.prefixlen == network.max_prefixlen

@@ -1,6 +1,6 @@
 """The routes of a switch as entries of its tables (p4src/forward.p4): one port, or a group of ports of equal cost.
 
-    prefix --ipv4_lpm--> send: port, Ethernet addresses            one port
+    prefix --ipv4_lpm--> send: port, Ethernet addresses            one port; ipv6_lpm of an IPv6 prefix
     prefix --ipv4_lpm--> spread: group, seed                       several
              group --equal_cost--> group of the selector: members are numbered as their ports
 
@@ -10,13 +10,14 @@ Where routes change, a group whose routes all go on by the same ports has its me
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 
 from fairlane.controller.config import Hop, Route, Switch, mac
 from fairlane.controller.plane.calls import Batch
 from fairlane.controller.plane.names import Entry, Group
 
-ROUTES = "AlsIngress.forward.ipv4_lpm"
+ROUTES = {4: "AlsIngress.forward.ipv4_lpm", 6: "AlsIngress.forward.ipv6_lpm"}
+"""By the version of IP."""
 SEND, SPREAD = "AlsIngress.forward.send", "AlsIngress.forward.spread"
 EQUAL_COST = "AlsIngress.forward.equal_cost"
 SELECTOR = "AlsIngress.forward.equal_cost_ports"
@@ -46,7 +47,8 @@ class RouteTable:
         for group in self._groups.values():
             yield Entry(EQUAL_COST, {"port_group": group}, Group(group))
         for route in self._routes.values():
-            yield Entry(ROUTES, _key(route), *self._action(route))
+            table, key = _place(route)
+            yield Entry(table, key, *self._action(route))
 
     def change(self, batch: Batch | None, routes: Iterable[Route]) -> None:
         """These routes replace those of their prefixes, which there are. batch: gets what changes on the switch; None: it has none of it yet."""
@@ -70,7 +72,8 @@ class RouteTable:
         for prefix, route in new.items():
             after = self._action(route)
             if batch is not None and after != before[prefix]:
-                batch.table(ROUTES).modify(_key(route), *after)
+                table, key = _place(route)
+                batch.table(table).modify(key, *after)
 
     def _grow(self, routes: Iterable[Route]) -> list[tuple[int, tuple[int, ...]]]:
         """Groups that these routes need and that there are not: their numbers and ports."""
@@ -100,9 +103,10 @@ def _ports(route: Route) -> tuple[int, ...]:
     return tuple(hop.port for hop in route.hops)
 
 
-def _key(route: Route) -> Mapping[str, int | tuple[int, int]]:
-    network = IPv4Network(route.prefix)
-    return {"hdr.ipv4.dst_address": (int(network.network_address), network.prefixlen)}
+def _place(route: Route) -> tuple[str, Mapping[str, int | tuple[int, int]]]:
+    """The table and the key of its entry."""
+    network = ip_network(route.prefix)
+    return ROUTES[network.version], {f"hdr.ipv{network.version}.dst_address": (int(network.network_address), network.prefixlen)}
 
 
 def _values(hop: Hop | Route) -> dict[str, int]:

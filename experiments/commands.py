@@ -13,8 +13,8 @@ KIND = "command"
 PORTS = ("port", "port_2")
 """Places of a flow's ports: its own, and the next one."""
 PLACES = {
-    "sender": "the sending host's IPv4 address",
-    "receiver": "the receiving host's IPv4 address",
+    "sender": "the sending host's IP address",
+    "receiver": "the receiving host's IP address",
     "port": "a TCP and UDP port that no other flow of the two hosts has",
     "port_2": "the next port, of this flow, too",
     "seconds": "whole seconds from the flow's start to its stop, rounded up",

@@ -25,6 +25,7 @@ from fairlane.hosts import algorithms, own_algorithms
 from fairlane.hosts.algorithms.base import Kind
 from fairlane.hosts.arguments import MAX_PACKET_BYTES, MIN_PACKET_BYTES
 from fairlane.hosts.circuit_breaker import CircuitBreaker
+from fairlane.hosts.records import headers_bytes
 from fairlane.hosts.sources import Source, check_gaps, check_positive, check_shape
 from fairlane.inputs import schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
@@ -193,14 +194,13 @@ class TcpSettings:
                 if (getattr(self, name) or 0) > most:
                     raise ValueError(f"{name}: at most {most:g}{unit}, got {getattr(self, name):g}{unit}")
 
-    @property
-    def payload_bytes(self) -> int:
-        """Of a full segment."""
-        return self.packet_bytes - 40 - (12 if self.timestamps else 0)
+    def payload_bytes(self, ip: int) -> int:
+        """Of a full segment. ip: the version of IP."""
+        return self.packet_bytes - headers_bytes(ip) - (12 if self.timestamps else 0)
 
-    def network_options(self) -> dict[str, Any]:
-        """The options of `fairlane.specs.Tcp`."""
-        payload = self.payload_bytes
+    def network_options(self, ip: int) -> dict[str, Any]:
+        """The options of `fairlane.specs.Tcp`. ip: the version of IP."""
+        payload = self.payload_bytes(ip)
         options: dict[str, Any] = {"timestamps": self.timestamps, "initial_window_segments": self.initial_window_packets}
         options |= {name: True for name in ("ecn", "abe") if getattr(self, name)}
         for name in (

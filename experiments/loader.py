@@ -15,7 +15,9 @@ from fairlane.arithmetic import total
 from fairlane.experiments import commands, fabrics, kinds, paths, sweep, workloads
 from fairlane.experiments.model import MAX_PORT_OFFSET, Change, Experiment, Flow, FlowGroup, Settings
 from fairlane.experiments.workloads import Workload
-from fairlane.hosts.algorithms import scheme_of
+from fairlane.hosts.algorithms import ALGORITHMS, scheme_of
+from fairlane.hosts.arguments import MIN_PACKET_BYTES
+from fairlane.hosts.records import IP_HEADER_BYTES
 from fairlane.inputs import located_toml, schema
 from fairlane.inputs.located_toml import ConfigError, Document, KeyPath
 from fairlane.schemes import registry
@@ -72,11 +74,18 @@ def find(name: str) -> Path:
 
 
 def load(
-    path: Path, duration_s: float | None = None, seed: int | None = None, at: Sequence[str] = (), laid_over: LaidOver = sweep.narrowed
+    path: Path,
+    duration_s: float | None = None,
+    seed: int | None = None,
+    at: Sequence[str] = (),
+    laid_over: LaidOver = sweep.narrowed,
+    ip: int | None = None,
 ) -> Experiment:
-    """Read an experiment; `duration_s` and `seed` replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
+    """Read an experiment; `duration_s`, `seed` and `ip`, the version of IP, replace the file's. at: "AXIS=VALUE" for axes of its sweep, whose first values are
     taken otherwise. laid_over: the file as its fabric runs it (`Fabric.laid_over`). ConfigError names file, line and key."""
     document = read(path)
+    if ip is not None:
+        document = located_toml.parse(f"topology.ip = {ip}", f"--ip {ip}").over(document)
     check_mininet(document, path.stem)
     return from_document(sweep.plain(laid_over(document, at)), path.stem, duration_s, seed)
 
@@ -272,6 +281,7 @@ def _flows(settings: Settings, topology: Topology, document: Document) -> tuple[
         flows += _of_workload(settings, workload, topology, document, ("workloads", i), ports)
     _check_distinct(flows, document)
     _check_commands(flows, document)
+    _check_ip(flows, topology, document)
     _check_lengths(flows, topology, settings.seed, document)
     return tuple(flows)
 
@@ -347,6 +357,26 @@ def _check_commands(flows: list[Flow], document: Document) -> None:
                 )
 
 
+def _check_ip(flows: list[Flow], topology: Topology, document: Document) -> None:
+    """Over IPv6 headers are longer, and there are no groups."""
+    if topology.ip == 4:
+        return
+    where = ("topology", "ip")
+    least = MIN_PACKET_BYTES + IP_HEADER_BYTES[6] - IP_HEADER_BYTES[4]
+    for flow in flows:
+        algorithm = ALGORITHMS.get(flow.kind)
+        if flow.receivers or (algorithm is not None and algorithm.layered):
+            raise document.error(
+                where,
+                f"6: {flow.name} sends to multicast groups, and groups are of IPv4: leave ip out, or give {flow.name} another kind than {flow.kind}",
+            )
+        if flow.commands is None and flow.settings.packet_bytes < least:
+            raise document.error(
+                where,
+                f"6: packets of {flow.name} have {flow.settings.packet_bytes} bytes, and over IPv6 need {least} or more: set its packet_bytes",
+            )
+
+
 def _check_groups(settings: Settings, document: Document) -> None:
     """A workload has its name for itself: its flows are a group."""
     seen = {group.name for group in settings.flows}
@@ -404,7 +434,7 @@ def _arrivals_per_s(
         assert arrivals.per_s is not None
         return arrivals.per_s
     assert workload.sizes is not None
-    bits = 8 * (workload.requests or 1) * workload.sizes.mean_bytes * (own.packet_bytes + ETHERNET_BYTES) / own.payload_bytes
+    bits = 8 * (workload.requests or 1) * workload.sizes.mean_bytes * (own.packet_bytes + ETHERNET_BYTES) / own.payload_bytes(topology.ip)
     if arrivals.of == "hosts":
         of = receivers if workload.asks else senders
         capacity_bps = total(topology.ports()[sender][0].link.rate_bps for sender in of)

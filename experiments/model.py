@@ -374,7 +374,8 @@ class Experiment:
         """Macros that the P4 program is compiled with, beside its choice of schemes."""
         links = (link.aqm for link in self.topology.links if link.aqm is not None)
         of_schemes = {macro for parameters in (*links, *self.everywhere) for macro in parameters.macros}
-        return (*self.settings.control.defines, *sorted(of_schemes))
+        of_ip = ("IPV6",) if self.topology.ip == 6 else ()
+        return (*self.settings.control.defines, *of_ip, *sorted(of_schemes))
 
     @property
     def schemes(self) -> list[Scheme]:

@@ -53,6 +53,7 @@ class Options:
     switches: int | None = None
     settings: tuple[str, ...] = ()
     ecn: bool | None = None
+    ip: int | None = None
 
     def given(self) -> list[str]:
         """The options that were given, as the command line calls them."""
@@ -115,6 +116,7 @@ def text(topology: str, options: Options, duration_s: float | None, seed: int | 
         f"seed = {1 if seed is None else seed}",
         "",
         "[topology]",
+        *([] if options.ip is None else [f"ip = {options.ip}"]),
         *(f"{key} = {_toml(value)}" for key, value in network().items()),
     ]
     if options.ecn:

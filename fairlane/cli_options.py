@@ -209,6 +209,17 @@ class AdHoc:
 
 
 @dataclass(frozen=True)
+class Version:
+    """The version of IP."""
+
+    ip: Annotated[int | None, _option("Version of IP: 4 or 6. Default: that of the experiment, or 4.", metavar="4|6")] = None
+
+    def __post_init__(self) -> None:
+        if self.ip not in (None, 4, 6):
+            raise Refusal(f"--ip {self.ip}: must be 4 or 6")
+
+
+@dataclass(frozen=True)
 class Page:
     """The live view."""
 

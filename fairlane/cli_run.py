@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairlane import ad_hoc, ad_hoc_networks, probes, user_files
-from fairlane.cli_options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Where, in_groups
+from fairlane.cli_options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Version, Where, in_groups
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
 from fairlane.experiments import loader, sweep
 from fairlane.experiments.model import Experiment
@@ -42,6 +42,7 @@ def run(
     page: Page,
     tutorial: Tutorial,
     control: OwnControl,
+    version: Version,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
     from fairlane.bmv2 import networks
@@ -66,9 +67,13 @@ def run(
 
             read_row.load(loader.find(experiment))  # its expectations can hold, and every point of it can run
         if sweep.is_several(where.fabric.laid_over(whole, extent.at or [])):
+            if version.ip is not None:
+                raise Refusal(
+                    f"--ip: {experiment} has a sweep: choose one of its runs by --at, or write ip in its [topology], as a value or an axis"
+                )
             _run_sweep(experiment, where, extent, output, own, control, page)
             return
-    chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric), own.program or [])
+    chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric, version.ip), own.program or [])
     chosen = user_files.with_control(chosen, control.control)
     try:
         strictly = _run(chosen, where, output, page)
@@ -205,16 +210,16 @@ def _refuse_stray(experiment: str, given: list[str]) -> None:
         )
 
 
-def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: Fabric) -> Experiment:
-    """The experiment on the command line: from a file, or from the options."""
+def _chosen(experiment: str, network: AdHoc, extent: Extent, fabric: Fabric, ip: int | None) -> Experiment:
+    """The experiment on the command line: from a file, or from the options. ip: the version of IP; None: the file's."""
     if not ad_hoc_networks.describes(experiment):
         path = loader.find(experiment)
         if differences := fabric.differences(loader.read(path)):
             say(f"on Mininet, changes by [mininet] of the file: {differences}")
-        return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric.laid_over)
+        return loader.load(path, extent.duration, extent.seed, extent.at or [], fabric.laid_over, ip)
     if extent.at:
         raise Refusal(f"--at: {experiment} has no sweep")
-    save, options = network.save, network.options()
+    save, options = network.save, dataclasses.replace(network.options(), ip=ip)
     chosen = ad_hoc.experiment(experiment, options, extent.duration, extent.seed, save.stem if save else None)
     if save is not None:
         if save.suffix != ".toml":

@@ -91,8 +91,8 @@ control CLASS(inout headers_t hdr, inout standard_metadata_t standard_metadata) 
             bit<32> draw;
             random(draw, 0, 0xFFFFFFFF);
             if ((bit<64>)draw < likely) {
-                if (ecn && hdr.ipv4.isValid() && hdr.ipv4.diffserv & 3 != 0) {
-                    hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
+                if (ecn && hdr.IP.isValid() && hdr.IP.diffserv & 3 != 0) {
+                    hdr.IP.diffserv = hdr.IP.diffserv | 3;
                     marks.count(index);
                 } else {
                     mark_to_drop(standard_metadata);

@@ -26,7 +26,7 @@ from fairlane import native
 from fairlane.hosts import arguments, film, own_algorithms
 from fairlane.hosts.algorithms import ALGORITHMS, carried_of, header_of
 from fairlane.hosts.circuit_breaker import CircuitBreaker
-from fairlane.hosts.records import NS, Clock, FlowWriter, opened
+from fairlane.hosts.records import NS, Clock, FlowWriter, opened, version_of
 from fairlane.hosts.sources import Source, Spelled
 from fairlane.specs import Half, Place, Reception, RtpOptions, Session
 
@@ -55,9 +55,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--source", type=_spelled(Source), default=Source(), metavar="KIND[:KEY=VALUE,...]",
         help="what produces the data: persistent (default), cbr, on-off, renewal, mpeg4, film, as in on-off:rate_bps=1e6,on_s=0.5",
     )  # fmt: skip
-    parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
+    parser.add_argument("--local", type=arguments.address, required=True, help="own IP address")
     parser.add_argument(
-        "--peer", type=arguments.address, required=True, help="the other end's IPv4 address; of a layered sender: of one receiver"
+        "--peer", type=arguments.address, required=True, help="the other end's IP address; of a layered sender: of one receiver"
     )
     parser.add_argument("--port", type=arguments.port, default=5004, help="even UDP port of RTP data, same at both ends (default 5004)")
     parser.add_argument("--start-at", type=float, metavar="T", help="Unix time to start at (default: at once)")
@@ -65,7 +65,7 @@ def build_parser() -> argparse.ArgumentParser:
     end.add_argument("--stop-at", type=float, metavar="T", help="Unix time to stop at (default: on SIGTERM)")
     end.add_argument("--duration", type=arguments.duration, metavar="S", help="seconds from the start")
     parser.add_argument(
-        "--packet-bytes", type=arguments.packet_bytes, default=1000, help="size of a data packet, IPv4 header included (default 1000)"
+        "--packet-bytes", type=arguments.packet_bytes, default=1000, help="size of a data packet, IP header included (default 1000)"
     )
     parser.add_argument("--max-rate", type=arguments.rate, default=10e6, help="rate of the own link: 10mbit, 500kbit (default 10mbit)")
     parser.add_argument("--ssrc", type=arguments.ssrc, help="default: drawn from the seed")
@@ -163,6 +163,7 @@ def main(argv: list[str] | None = None) -> int:
             start=described,
             start_ns=start_ns,
             extension_bytes=0 if carried is None else len(carried.initial),
+            ip=version_of(args.local),
         )
         try:
             run(end, writer, file, stop)
@@ -180,7 +181,7 @@ def _carried(args: argparse.Namespace) -> Any:
         return None
     if args.program is None:
         raise ValueError(f"--algorithm {args.algorithm}: packets carry the P4 header {header.type}: give its program, --program FILE.json")
-    return carried_of(args.algorithm, json.loads(Path(args.program).read_text(encoding="utf-8")), args.packet_bytes)
+    return carried_of(args.algorithm, json.loads(Path(args.program).read_text(encoding="utf-8")), args.packet_bytes, version_of(args.local))
 
 
 def _beside(args: argparse.Namespace, start_ns: int) -> film.Beside | None:
@@ -189,7 +190,9 @@ def _beside(args: argparse.Namespace, start_ns: int) -> film.Beside | None:
         return None
     if args.log == "-" and args.role == "receiver":
         raise ValueError("--source film: give --log FILE, beside which the film's packets are kept")
-    return film.encoder(args.source, args.packet_bytes, start_ns) if args.role == "sender" else film.decoder(args.log)
+    return (
+        film.encoder(args.source, args.packet_bytes, start_ns, version_of(args.local)) if args.role == "sender" else film.decoder(args.log)
+    )
 
 
 def _refuse(what: str) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import types
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import IPv4Address, ip_address
 from typing import Any, Literal, Union, get_args, get_origin
 
 MIN_PACKET_BYTES, MAX_PACKET_BYTES = 56, 9000
-"""IPv4, UDP and RTP headers, and the time stamp that data packets carry, more than TCP's headers and one byte; Ethernet's payload."""
+"""IPv4, UDP and RTP headers (over IPv6 20 bytes more), and the time stamp that data packets carry, more than TCP's headers and one byte; Ethernet's payload."""
 
 _UNITS = {"": 1.0, "bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 
@@ -31,11 +31,11 @@ def rate(text: str) -> float:
 
 
 def address(text: str) -> str:
-    """An IPv4 address."""
+    """An IPv4 or IPv6 address."""
     try:
-        return str(IPv4Address(text))
-    except AddressValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no IPv4 address: {error}") from None
+        return str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no IPv4 or IPv6 address") from None
 
 
 def port(text: str) -> int:
@@ -57,7 +57,7 @@ def ssrc(text: str) -> int:
 
 
 def packet_bytes(text: str) -> int:
-    """Size of a data packet as an IPv4 datagram."""
+    """Size of a data packet as an IP datagram."""
     if not text.isdecimal() or not MIN_PACKET_BYTES <= int(text) <= MAX_PACKET_BYTES:
         raise argparse.ArgumentTypeError(f"{text!r}: from {MIN_PACKET_BYTES} (headers and time stamp) to {MAX_PACKET_BYTES}")
     return int(text)

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairlane.hosts.records import IP_HEADER_BYTES
 from fairlane.hosts.sources import Source
 
 PROGRAM = Path(__file__).with_name("gstreamer_film.py")
@@ -19,7 +20,7 @@ PACKAGES = (
 )
 """Of Debian, for `apt-get install`."""
 HEADERS_BYTES = 84
-"""IPv4, UDP, the flow's RTP header with room for a rate header, and stamp; the film's own RTP packet is what is left of a data packet."""
+"""IPv4 (IPv6 has 20 bytes more), UDP, the flow's RTP header with room for a rate header, and stamp; the film's own RTP packet is what is left of a data packet."""
 KEY_INTERVAL_S = 2.0
 """Between key frames, where a source says none."""
 _BUFFER_BYTES = 1 << 22
@@ -55,13 +56,13 @@ class Beside:
             raise FilmError(f"the film's program ended with exit code {code}; its words are above")
 
 
-def encoder(source: Source, packet_bytes: int, start_ns: int) -> Beside:
-    """Of a flow's sending end."""
+def encoder(source: Source, packet_bytes: int, start_ns: int, ip: int = 4) -> Beside:
+    """Of a flow's sending end. ip: the version of IP."""
     given = {
         "file": source.file,
         "frames-per-second": source.frames_per_second,
         "key-interval-frames": source.key_interval_frames or round(KEY_INTERVAL_S * source.frames_per_second),
-        "mtu": packet_bytes - HEADERS_BYTES,
+        "mtu": packet_bytes - HEADERS_BYTES - (IP_HEADER_BYTES[ip] - IP_HEADER_BYTES[4]),
         "first-rate": round(source.min_rate_bps),
         "most-waiting-ns": round(source.most_waiting_s * 1e9),
         "start-ns": start_ns,

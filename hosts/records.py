@@ -13,12 +13,25 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, TextIO
 
 NS = 1_000_000_000
-HEADERS_BYTES = 40
-"""IPv4, UDP, RTP; or IPv4 and TCP without options."""
-PLAIN_HEADERS_BYTES = 28
-"""IPv4 and UDP, of a plain source's packets."""
+IP_HEADER_BYTES = {4: 20, 6: 40}
+"""By the version of IP, without options."""
 TCP_KINDS = ("tcp_sent", "tcp_data", "complete", "delivered")
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+def headers_bytes(ip: int) -> int:
+    """Of IP, UDP, RTP; or of IP and TCP without options. ip: the version."""
+    return IP_HEADER_BYTES[ip] + 20
+
+
+def plain_headers_bytes(ip: int) -> int:
+    """Of IP and UDP, of a plain source's packets."""
+    return IP_HEADER_BYTES[ip] + 8
+
+
+def version_of(address: str) -> int:
+    """Of an IP address."""
+    return 6 if ":" in address else 4
 
 
 class Clock:
@@ -86,9 +99,11 @@ class FlowWriter:
         start_ns: int | None = None,
         kinds: frozenset[str] | None = None,
         extension_bytes: int = 0,
+        ip: int = 4,
     ) -> None:
         """epoch_ns: Unix time of the end's instant 0. start: fields of the `start` record. start_ns: when the end was to start.
-        kinds: of an algorithm's records to write, None for all. TCP's few are always written. extension_bytes: of RTP's header in each data packet."""
+        kinds: of an algorithm's records to write, None for all. TCP's few are always written. extension_bytes: of RTP's header in each data packet. ip: the version of
+        IP."""
         self._file = file
         self._packet_bytes = packet_bytes
         self._is_sender = is_sender
@@ -96,7 +111,7 @@ class FlowWriter:
         self._start = start or {}
         self._start_ns = start_ns
         self._kinds = kinds
-        self._headers_bytes = HEADERS_BYTES + extension_bytes
+        self._headers_bytes = headers_bytes(ip) + extension_bytes
         self._last_ns = 0
         self._retransmitted = 0
         self._received = (0, 0)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fairlane.hosts.records import Clock, RecordWriter
+from fairlane.hosts.records import Clock, RecordWriter, version_of
 from fairlane.hosts.tcp_sockets import TcpInfo
 
 SAMPLED_S = 0.1
@@ -39,7 +39,7 @@ _FLUSHED_EACH = 10
 
 @dataclass(frozen=True)
 class Transfer:
-    """One file, as both of its ends have it. sends: whether this host is its sender. local, peer: IPv4 addresses. port: that the receiver listens on. start_s, stop_s:
+    """One file, as both of its ends have it. sends: whether this host is its sender. local, peer: IP addresses. port: that the receiver listens on. start_s, stop_s:
     Unix time. after: transfers of this host that it waits for, and after_s more. answers: over the connection of the one that it waits for. answered: its
     connection stays open for an answer. mss: None where the route says it. Records of an end are in NAME.sender.jsonl or NAME.receiver.jsonl, beside the plan."""
 
@@ -300,12 +300,16 @@ class Host:
 
 
 def _listening(transfer: Transfer) -> socket.socket:
-    made = socket.socket()
+    made = socket.socket(_family(transfer))
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     made.bind((transfer.local, transfer.port))
     made.listen(1)
     made.setblocking(False)
     return made
+
+
+def _family(transfer: Transfer) -> socket.AddressFamily:
+    return socket.AF_INET6 if version_of(transfer.local) == 6 else socket.AF_INET
 
 
 def _settings(connection: socket.socket, transfer: Transfer) -> None:
@@ -318,7 +322,7 @@ def _settings(connection: socket.socket, transfer: Transfer) -> None:
 async def _connected(transfer: Transfer) -> socket.socket:
     """OSError when nobody listens for long."""
     for attempt in range(_RETRIES + 1):
-        connection = socket.socket()
+        connection = socket.socket(_family(transfer))
         connection.setblocking(False)
         try:
             _settings(connection, transfer)

@@ -25,9 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.hosts import arguments
-from fairlane.hosts.records import Clock, RecordWriter
+from fairlane.hosts.records import Clock, RecordWriter, headers_bytes, version_of
 
-IPV4_TCP_HEADER_BYTES = 40
 TIMESTAMP_OPTION_BYTES = 12
 """[RFC 7323 sec A]: ten bytes and two of padding, in every segment, within the MSS."""
 CONNECT_RETRY_S = 10.0
@@ -54,12 +53,12 @@ class TcpFlow:
     """One bulk TCP flow, persistent: it always has data to send."""
 
     local: str
-    """The sender's IPv4 address."""
+    """The sender's IP address."""
     peer: str
     """The receiver's."""
     port: int
     packet_bytes: int = 1000
-    """Full segments as IPv4 datagrams, headers included."""
+    """Full segments as IP datagrams, headers included."""
     congestion: str = "reno"
     interval_s: float = 0.5
     """Length of a record's interval, 0.1 s or more."""
@@ -69,7 +68,7 @@ class TcpFlow:
     @property
     def mss(self) -> int:
         """What `-M` sets: options included."""
-        return self.packet_bytes - IPV4_TCP_HEADER_BYTES
+        return self.packet_bytes - headers_bytes(version_of(self.local))
 
     @property
     def segment_payload_bytes(self) -> int:
@@ -96,7 +95,7 @@ class Iperf3Error(Exception):
 def parse_result(text: str, flow: TcpFlow, begun_s: float) -> list[dict[str, Any]]:
     """Records of an iperf3 JSON result, of either end, `mono_s` counted from `begun_s`. Raises `Iperf3Error`.
 
-    Receiver: kind `data`, with `bytes` (IPv4 datagrams, computed from payload and segment size), `payload_bytes`, and the
+    Receiver: kind `data`, with `bytes` (IP datagrams, computed from payload and segment size), `payload_bytes`, and the
     totals `received_bytes`, `received_payload_bytes`. Sender: kind `sent`, with the same in `sent_...`, `retransmits` in the
     interval, `cwnd_bytes`, `rtt_s`. A result that a signal cut short is parsed as far as it goes.
     """
@@ -148,9 +147,10 @@ def kernel_sends_timestamps() -> bool:
 def established_connections(port: int) -> int:
     """TCP connections of this namespace that are established from or to `port`."""
     count = 0
-    for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
-        _, local, remote, state, *_ = line.split()
-        count += state == "01" and port in (int(local[-4:], 16), int(remote[-4:], 16))
+    for table in (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6")):
+        for line in table.read_text().splitlines()[1:] if table.exists() else ():
+            _, local, remote, state, *_ = line.split()
+            count += state == "01" and port in (int(local[-4:], 16), int(remote[-4:], 16))
     return count
 
 
@@ -225,16 +225,14 @@ def _one_test(command: list[str], port: int, clock: Clock) -> tuple[float, str, 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m fairlane.hosts.tcp_iperf3", description="One end of one bulk TCP flow, by iperf3.")
     parser.add_argument("--role", choices=("receiver", "sender"), required=True)
-    parser.add_argument("--local", type=arguments.address, required=True, help="own IPv4 address")
-    parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IPv4 address")
+    parser.add_argument("--local", type=arguments.address, required=True, help="own IP address")
+    parser.add_argument("--peer", type=arguments.address, required=True, help="the other end's IP address")
     parser.add_argument("--port", type=int, default=5201)
     parser.add_argument("--start-at", type=float, metavar="T", help="Unix time at which the sender starts (default: at once)")
     end = parser.add_mutually_exclusive_group()
     end.add_argument("--stop-at", type=float, metavar="T", help="Unix time at which the sender stops")
     end.add_argument("--duration", type=arguments.duration, metavar="S", help="seconds the sender sends (default 60)")
-    parser.add_argument(
-        "--packet-bytes", type=arguments.packet_bytes, default=1000, help="a full segment as an IPv4 datagram (default 1000)"
-    )
+    parser.add_argument("--packet-bytes", type=arguments.packet_bytes, default=1000, help="a full segment as an IP datagram (default 1000)")
     parser.add_argument("--congestion", default="reno", help="the kernel's congestion control (default reno)")
     parser.add_argument("--interval", type=float, default=0.5, metavar="S", help="length of a record's interval (default 0.5)")
     parser.add_argument("--log", default="-", metavar="FILE", help="JSON lines; - is standard output")

@@ -89,9 +89,12 @@ class TcpSockets:
         self._netlink.close()
 
     def read(self) -> list[TcpSocket]:
-        """All that are not listening, over IPv4."""
+        """All that are not listening."""
+        return [*self._read(socket.AF_INET), *self._read(socket.AF_INET6)]
+
+    def _read(self, family: socket.AddressFamily) -> list[TcpSocket]:
         self._sequence += 1
-        request = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), ~(1 << _LISTEN) & 0xFFF)
+        request = _REQUEST.pack(family, socket.IPPROTO_TCP, 1 << (_INET_DIAG_INFO - 1), ~(1 << _LISTEN) & 0xFFF)
         header = _NLMSGHDR.pack(_NLMSGHDR.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST | _NLM_F_DUMP, self._sequence, 0)
         self._netlink.send(header + request)
         found: list[TcpSocket] = []

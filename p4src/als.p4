@@ -40,7 +40,7 @@ control AlsIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
         // The controller's own packets are not a connection, and no scheme may drop them.
         if (standard_metadata.egress_spec != DROP_PORT && standard_metadata.egress_spec != CPU_PORT
-                && standard_metadata.ingress_port != CPU_PORT && hdr.ipv4.isValid()) {
+                && standard_metadata.ingress_port != CPU_PORT && hdr.IP.isValid()) {
             // Before schemes: a packet that one drops still counts for its connection.
             connections.apply(hdr, standard_metadata);
             if (standard_metadata.mcast_grp == 0) {

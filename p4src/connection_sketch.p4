@@ -18,7 +18,7 @@ register<bit<32>>(SKETCH_SLOTS) sketch_epoch;
 counter(2 * PORTS, CounterType.packets) filled;
 
 control Sketch(in headers_t hdr, in port_t port) {
-    Mix() mix;
+    MixAddresses() mix;
 
     bit<32> epoch = 0;
     bit<32> first = 0;
@@ -52,8 +52,8 @@ control Sketch(in headers_t hdr, in port_t port) {
         observation.apply();
         if (epoch != 0 && region.apply().hit) {
             // The golden ratio's bits: neighbouring epochs give distant values.
-            bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)epoch * 0x9E3779B97F4A7C15);
-            mix.apply(x);
+            bit<64> x = (bit<64>)epoch * 0x9E3779B97F4A7C15;
+            mix.apply(hdr, x);
             bit<32> slot = first + ((bit<32>)x & mask);
             bit<32> seen;
             sketch_epoch.read(seen, slot);

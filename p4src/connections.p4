@@ -11,7 +11,7 @@
 const bit<32> CONNECTION_SLOTS = 65536;
 
 control Connections(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
-    register<bit<64>>(CONNECTION_SLOTS) slot_pair;
+    register<bit<ADDRESS_PAIR_BITS>>(CONNECTION_SLOTS) slot_pair;
     register<bit<64>>(CONNECTION_SLOTS) slot_epoch;
 
     bit<32> epoch = 0;
@@ -29,13 +29,13 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
     apply {
         observation.apply();
         if (epoch != 0) {
-            bit<64> pair = hdr.ipv4.src_address ++ hdr.ipv4.dst_address;
+            bit<ADDRESS_PAIR_BITS> pair = hdr.IP.src_address ++ hdr.IP.dst_address;
             bit<64> tag = epoch ++ 7w0 ++ standard_metadata.egress_spec ++ standard_metadata.mcast_grp;
             bit<32> slot;
-            bit<64> seen_pair;
+            bit<ADDRESS_PAIR_BITS> seen_pair;
             bit<64> seen_tag;
             hash(slot, HashAlgorithm.crc32, 32w0,
-                 { hdr.ipv4.src_address, hdr.ipv4.dst_address, standard_metadata.egress_spec, standard_metadata.mcast_grp },
+                 { hdr.IP.src_address, hdr.IP.dst_address, standard_metadata.egress_spec, standard_metadata.mcast_grp },
                  CONNECTION_SLOTS);
             slot_pair.read(seen_pair, slot);
             slot_epoch.read(seen_tag, slot);
@@ -43,7 +43,7 @@ control Connections(inout headers_t hdr, inout standard_metadata_t standard_meta
                 slot_pair.write(slot, pair);
                 slot_epoch.write(slot, tag);
                 digest<connection_t>(1, { epoch, standard_metadata.egress_spec, standard_metadata.mcast_grp,
-                                          hdr.ipv4.src_address, hdr.ipv4.dst_address });
+                                          hdr.IP.src_address, hdr.IP.dst_address });
             }
         }
     }

@@ -1,16 +1,7 @@
 // Numbers that more than one file needs. Python reads ids and widths from P4Info and never repeats these.
 
-const bit<16> ETHERTYPE_IPV4 = 0x0800;
-
-const bit<8> IP_PROTOCOL_IGMP = 2;
 const bit<8> IP_PROTOCOL_TCP  = 6;
 const bit<8> IP_PROTOCOL_UDP  = 17;
-
-// The first four bits of a multicast group's address [RFC 1112 sec 4].
-const bit<4> CLASS_D = 14;
-
-// RFC 2113: option 148 (copied, class 0, number 20), length 4, value 0 ("examine packet").
-const bit<32> IPV4_ROUTER_ALERT = 0x94040000;
 
 // [RFC 3550 sec 12.1].
 const bit<2> RTCP_VERSION = 2;

@@ -1,9 +1,9 @@
-// IPv4 destination -> one port (longest prefix wins), one of several of equal cost, or the multicast group of a class D address.
+// Destination -> one port (longest prefix wins), one of several of equal cost, or the multicast group of a group's address.
 // IGMP goes to the controller, which turns joins and leaves into group members.
 //
-//   ipv4.dst_address --ipv4_lpm--> egress_spec, ethernet addresses, ttl | drop | group of ports, seed
+//   dst_address      --ipv4_lpm or ipv6_lpm--> egress_spec, ethernet addresses, ttl | drop | group of ports, seed
 //   group, seed, flow --equal_cost--> egress_spec, ethernet addresses, ttl
-//   224.0.0.0/4      --multicast_from, multicast--> mcast_grp, ttl | drop
+//   a group          --multicast_from, multicast--> mcast_grp, ttl | drop
 
 #include "mix.p4"
 
@@ -11,13 +11,13 @@
 // comes with the switch's seed. A CRC with a seed is unsuitable: it is linear, so a switch whose neighbours chose by the same bits would see flows that
 // all choose alike. fairlane/topologies/equal_cost.py computes the same.
 control FlowNumber(in headers_t hdr, inout bit<64> number) {
-    Mix() addresses;
+    MixAddresses() addresses;
     Mix() transport;
 
     apply {
         bit<32> ports = 0;
         // Not of the first of several fragments: the others have no ports.
-        if (hdr.ipv4.flags[0:0] == 0) {
+        if (IS_WHOLE) {
             if (hdr.tcp.isValid()) {
                 ports = hdr.tcp.src_port ++ hdr.tcp.dst_port;
             } else if (hdr.udp.isValid()) {
@@ -25,9 +25,8 @@ control FlowNumber(in headers_t hdr, inout bit<64> number) {
                 ports = hdr.udp.src_port[15:1] ++ 1w0 ++ hdr.udp.dst_port[15:1] ++ 1w0;
             }
         }
-        number = number ^ (hdr.ipv4.src_address ++ hdr.ipv4.dst_address);
-        addresses.apply(number);
-        number = number ^ (24w0 ++ hdr.ipv4.protocol ++ ports);
+        addresses.apply(hdr, number);
+        number = number ^ (24w0 ++ TRANSPORT_PROTOCOL ++ ports);
         transport.apply(number);
     }
 }
@@ -41,7 +40,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         standard_metadata.egress_spec = port;
         hdr.ethernet.src_address = src_address;
         hdr.ethernet.dst_address = dst_address;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        hdr.IP.ttl = hdr.IP.ttl - 1;
     }
 
     bit<16> port_group = 0;
@@ -56,11 +55,11 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     // The group determines the Ethernet destination [RFC 1112 sec 6.4], which stays.
     action replicate(bit<16> group) {
         standard_metadata.mcast_grp = group;
-        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        hdr.IP.ttl = hdr.IP.ttl - 1;
     }
 
-    table ipv4_lpm {
-        key = { hdr.ipv4.dst_address : lpm; }
+    table IP_LPM {
+        key = { hdr.IP.dst_address : lpm; }
         actions = { send; spread; drop; }
         size = 4096;
         default_action = drop();
@@ -86,7 +85,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     table multicast_from {
         key = {
             standard_metadata.ingress_port : exact;
-            hdr.ipv4.dst_address : exact;
+            hdr.IP.dst_address : exact;
         }
         actions = { replicate; drop; NoAction; }
         size = 4096;
@@ -95,7 +94,7 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     // From any other port: to all ports that lead to members. Groups without members go to multicast routers, if any.
     table multicast {
-        key = { hdr.ipv4.dst_address : exact; }
+        key = { hdr.IP.dst_address : exact; }
         actions = { replicate; drop; }
         size = 4096;
         default_action = drop();
@@ -105,18 +104,20 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
-        } else if (!hdr.ipv4.isValid() || standard_metadata.checksum_error == 1) {
+        } else if (!hdr.IP.isValid() || standard_metadata.checksum_error == 1) {
             drop();
+#ifndef IPV6
         } else if (hdr.ipv4.protocol == IP_PROTOCOL_IGMP) {
             standard_metadata.egress_spec = CPU_PORT;
-        } else if (hdr.ipv4.ttl <= 1) {
+#endif
+        } else if (hdr.IP.ttl <= 1) {
             drop();
-        } else if (hdr.ipv4.dst_address[31:28] == CLASS_D) {
+        } else if (IS_GROUP) {
             if (!multicast_from.apply().hit) {
                 multicast.apply();
             }
         } else {
-            ipv4_lpm.apply();
+            IP_LPM.apply();
             if (port_group != 0) {
                 number_of_flow.apply(hdr, flow_number);
                 if (!equal_cost.apply().hit) {

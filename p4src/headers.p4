@@ -1,7 +1,6 @@
 // Wire formats, outermost first, and the metadata that a packet carries between the stages.
 
 typedef bit<48> mac_address_t;
-typedef bit<32> ipv4_address_t;
 typedef bit<9>  port_t;
 
 @controller_header("packet_in")
@@ -22,24 +21,11 @@ header ethernet_t {
     bit<16>       ether_type;
 }
 
-header ipv4_t {
-    bit<4>         version;
-    bit<4>         ihl;
-    bit<8>         diffserv;
-    bit<16>        total_length;
-    bit<16>        identification;
-    bit<3>         flags;
-    bit<13>        fragment_offset;
-    bit<8>         ttl;
-    bit<8>         protocol;
-    bit<16>        header_checksum;
-    ipv4_address_t src_address;
-    ipv4_address_t dst_address;
-}
-
-header ipv4_options_t {
-    varbit<320> options;
-}
+#ifdef IPV6
+#include "ipv6.p4"
+#else
+#include "ipv4.p4"
+#endif
 
 header tcp_t {
     bit<16> src_port;
@@ -107,8 +93,7 @@ struct headers_t {
     packet_in_t             packet_in;
     packet_out_t            packet_out;
     ethernet_t              ethernet;
-    ipv4_t                  ipv4;
-    ipv4_options_t          ipv4_options;
+    IP_HEADERS
     tcp_t                   tcp;
     udp_t                   udp;
     rtcp_t[RTCP_STACK_SIZE] rtcp;
@@ -122,9 +107,9 @@ struct metadata_t {
 
 // The digest of a connection's first packet in an observation interval.
 struct connection_t {
-    bit<32>        epoch;
-    port_t         egress_port;      // 0 when the packet goes to a multicast group
-    bit<16>        multicast_group;  // 0 when the packet goes to one port
-    ipv4_address_t src_address;
-    ipv4_address_t dst_address;
+    bit<32>      epoch;
+    port_t       egress_port;      // 0 when the packet goes to a multicast group
+    bit<16>      multicast_group;  // 0 when the packet goes to one port
+    ip_address_t src_address;
+    ip_address_t dst_address;
 }

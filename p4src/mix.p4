@@ -15,4 +15,32 @@ control Mix(inout bit<64> x) {
     }
 }
 
+// The addresses of a packet, mixed into x. Of IPv6 one after the other: the exclusive or of addresses that count alike would be the same for many pairs.
+control MixAddresses(in headers_t hdr, inout bit<64> x) {
+#ifdef IPV6
+    Mix() first;
+    Mix() second;
+    Mix() third;
+    Mix() fourth;
+
+    apply {
+        x = x ^ hdr.ipv6.src_address[127:64];
+        first.apply(x);
+        x = x ^ hdr.ipv6.src_address[63:0];
+        second.apply(x);
+        x = x ^ hdr.ipv6.dst_address[127:64];
+        third.apply(x);
+        x = x ^ hdr.ipv6.dst_address[63:0];
+        fourth.apply(x);
+    }
+#else
+    Mix() both;
+
+    apply {
+        x = x ^ (hdr.ipv4.src_address ++ hdr.ipv4.dst_address);
+        both.apply(x);
+    }
+#endif
+}
+
 #endif

@@ -1,5 +1,5 @@
-// start -> [packet_out] -> ethernet -> ipv4 -> [options] -> tcp | udp -> [rtcp ...] -> [alsf]
-//                                                                  udp -> [rtp -> the header of a scheme]
+// start -> [packet_out] -> ethernet -> ipv4 -> [options]    -> tcp | udp -> [rtcp ...] -> [alsf]
+//                             with IPV6: ipv6 -> [hop by hop]            udp -> [rtp -> the header of a scheme]
 //
 // RTCP is parsed only behind the router alert option, so that data packets pay nothing for it. A compound that is cut
 // short, too deep or not RTCP raises a parser error; the packet is forwarded unchanged, only without an ALSF header.
@@ -7,6 +7,9 @@
 parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
     bit<16> rtcp_length;
+#ifdef IPV6
+    bit<32> hop_by_hop_length;
+#endif
 
     state start {
         meta.router_alert = false;
@@ -24,11 +27,46 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
+#ifdef IPV6
+            ETHERTYPE_IPV6: parse_ipv6;
+#else
             ETHERTYPE_IPV4: parse_ipv4;
+#endif
             default: accept;
         }
     }
 
+#ifdef IPV6
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        transition select(hdr.ipv6.version, hdr.ipv6.next_header) {
+            (6, IPV6_HOP_BY_HOP): parse_hop_by_hop;
+            (6, IP_PROTOCOL_TCP): parse_tcp;
+            (6, IP_PROTOCOL_UDP): parse_udp;
+            default: accept;
+        }
+    }
+
+    state parse_hop_by_hop {
+        // Not by lookahead of a header: as p4c compiles that, the packet would be longer by it in egress.
+        bit<48> first = packet.lookahead<bit<48>>();
+        meta.router_alert = first[31:0] == IPV6_ROUTER_ALERT;
+        hop_by_hop_length = (bit<32>)first[39:32];
+        transition select(first[39:32]) {
+            0..HOP_BY_HOP_MAXIMUM_LENGTH: parse_hop_by_hop_options;
+            default: accept;
+        }
+    }
+
+    state parse_hop_by_hop_options {
+        packet.extract(hdr.hop_by_hop, hop_by_hop_length * 64 + 48);
+        transition select(hdr.hop_by_hop.next_header) {
+            IP_PROTOCOL_TCP: parse_tcp;
+            IP_PROTOCOL_UDP: parse_udp;
+            default: accept;
+        }
+    }
+#else
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         transition select(hdr.ipv4.version, hdr.ipv4.ihl) {
@@ -52,6 +90,7 @@ parser AlsParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             default: accept;
         }
     }
+#endif
 
     state parse_tcp {
         packet.extract(hdr.tcp);
@@ -108,8 +147,12 @@ control AlsDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
-        packet.emit(hdr.ipv4);
+        packet.emit(hdr.IP);
+#ifdef IPV6
+        packet.emit(hdr.hop_by_hop);
+#else
         packet.emit(hdr.ipv4_options);
+#endif
         packet.emit(hdr.tcp);
         packet.emit(hdr.udp);
         packet.emit(hdr.rtcp);

@@ -24,9 +24,9 @@ INTRODUCTION = """# Wire formats
 
 `python tools/wire_formats.py` makes this page from `hosts/wire/formats.toml`: change that file, not this page.
 
-Everything around these headers is standard: IPv4, UDP, RTP data on an even port P, RTCP on P + 1 (RFC 3550). Both ends of a flow use
+Everything around these headers is standard: IPv4 or IPv6, UDP, RTP data on an even port P, RTCP on P + 1 (RFC 3550). Both ends of a flow use
 the same ports. In place of acknowledgements flows may have the congestion control feedback of RFC 8888 ([its clauses](clauses/rfc8888.md)). All fields are unsigned integers, most significant bit first. Sender control packets also carry the IPv4 router alert
-option (RFC 2113) and UDP checksum 0 ([architecture.md](architecture.md), "ALS on the wire").
+option (RFC 2113) and UDP checksum 0 ([architecture.md](architecture.md), "ALS on the wire"); over [IPv6](ipv6.md) a hop-by-hop header with the option of RFC 2711, and a checksum.
 
 To read the headers, `wireshark -X lua_script:tools/wireshark/fairlane.lua capture.pcap` shows the fields as `fairlane.*`, on any port, without
 "Decode As". Wireshark 4.4 and later load no script for root. In Python, `import fairlane.scapy_layers` gives scapy the classes {classes}.

@@ -2,7 +2,8 @@
 
 Switch number i (from 1, in the order of the nodes) has a subnet, and its hosts are the first addresses of it; they send everything to the gateway, whose Ethernet
 address is that of the switch port: static ARP, no broadcast. Where 254 switches with 253 hosts each are enough, the subnet is 10.0.i.0/24, its hosts are 10.0.i.1,
-.2, ..., and the gateway is 10.0.i.254. A larger network divides 10.0.0.0/8 into subnets of 512 addresses (`Plan`).
+.2, ..., and the gateway is 10.0.i.254. A larger network divides 10.0.0.0/8 into subnets of 512 addresses (`Plan`). In a network of IPv6 each address has these 32
+bits behind the prefix fd00::/96 of local addresses (RFC 4193): host 10.0.1.1 is fd00::a00:101, and the subnet fd00::a00:100/120.
 
 Routes have the least delay, then the fewest hops. Where several ports of a switch are alike in both, it spreads flows over them (`fairlane.topologies.equal_cost`), or
 with `routing = "single"` takes the lowest.
@@ -15,7 +16,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from typing import TypeAlias
 
 from fairlane.arithmetic import total
@@ -31,27 +32,48 @@ _HOPS = 15
 """Bits of the number of hops in the cost of a way: more than a network has switches."""
 
 
+IPV6_PREFIX = 0xFD << 120
+"""The first 96 bits of all IPv6 addresses; switch/net/endpoint/src/ip.rs has them, too."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """How addresses are given. prefix_length: of each switch's subnet."""
+    """How addresses are given. host_bits: of an address, those behind the prefix of its switch's subnet. ip: the version."""
 
-    prefix_length: int
+    host_bits: int
+    ip: int = 4
 
     @staticmethod
     def of(topology: Topology) -> Plan:
         """The one of 24 bits where it has enough addresses: 254 subnets, each of 253 hosts and a gateway."""
         ports, hosts = topology.ports(), set(topology.hosts)
         small = len(topology.switches) <= 254 and all(sum(p.peer in hosts for p in ports[s]) <= 253 for s in topology.switches)
-        return Plan(24 if small else 23)
+        return Plan(8 if small else 9, topology.ip)
+
+    @property
+    def small(self) -> bool:
+        """Whether subnets have 256 addresses."""
+        return self.host_bits == 8
+
+    @property
+    def bits(self) -> int:
+        """Of an address."""
+        return 32 if self.ip == 4 else 128
+
+    @property
+    def prefix_length(self) -> int:
+        """Of each switch's subnet."""
+        return self.bits - self.host_bits
 
     @property
     def gateway(self) -> int:
         """Its number in a subnet: the last address before the one of broadcasts."""
-        return (1 << 32 - self.prefix_length) - 2
+        return (1 << self.host_bits) - 2
 
     def address(self, switch: int, number: int) -> str:
         """number: in the switch's subnet, hosts from 1."""
-        return str(IPv4Address((10 << 24) + (switch << 32 - self.prefix_length) + number))
+        address = (10 << 24) + (switch << self.host_bits) + number
+        return str(IPv4Address(address) if self.ip == 4 else IPv6Address(IPV6_PREFIX + address))
 
     def subnet(self, switch: int) -> str:
         return f"{self.address(switch, 0)}/{self.prefix_length}"
@@ -59,7 +81,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class HostAddress:
-    """ip: without prefix length. gateway_mac: of the switch port that the host hangs on."""
+    """ip: IPv4 or IPv6, without prefix length. gateway_mac: of the switch port that the host hangs on."""
 
     ip: str
     mac: str
@@ -136,7 +158,7 @@ def routes(topology: Topology, failed: tuple[Down, ...] = HEALTHY) -> dict[str, 
     port_macs, hosts = port_addresses(topology), host_addresses(topology)
     number = {name: i for i, name in enumerate(topology.switches, 1)}
     # In a small network, to switches without hosts, too.
-    targets = [t for t in topology.switches if plan.prefix_length == 24 or any(p.peer in host_set for p in ports[t])]
+    targets = [t for t in topology.switches if plan.small or any(p.peer in host_set for p in ports[t])]
 
     def hop(port: Port) -> Hop:
         there = hosts[port.peer].mac if port.peer in host_set else port_macs[port.peer, port.peer_port]
@@ -145,7 +167,7 @@ def routes(topology: Topology, failed: tuple[Down, ...] = HEALTHY) -> dict[str, 
     subnets = {t: plan.subnet(number[t]) for t in targets}
     found = {}
     for s in topology.switches:
-        local = [Route(f"{hosts[p.peer].ip}/32", (hop(p),)) for p in ports[s] if p.peer in host_set]
+        local = [Route(f"{hosts[p.peer].ip}/{plan.bits}", (hop(p),)) for p in ports[s] if p.peer in host_set]
         hops = {p.number: hop(p) for p in ports[s]}
         onward = [(t, next_ports(topology, s, t, failed)) for t in targets if t != s]
         onward.sort(key=lambda way: (_distances(topology, way[0], HEALTHY[0]).get(s, 0), way[1][0].number, way[0]))
@@ -192,7 +214,7 @@ def path(
 def ping(topology: Topology, source: str, destination: str) -> FiveTuple:
     """Of an echo request."""
     hosts = host_addresses(topology)
-    return FiveTuple(hosts[source].ip, hosts[destination].ip)
+    return FiveTuple(hosts[source].ip, hosts[destination].ip, equal_cost.ICMP if topology.ip == 4 else equal_cost.ICMPV6)
 
 
 _seed_of = functools.lru_cache(1 << 16)(equal_cost.seed_of)
@@ -248,8 +270,14 @@ def arrivals(topology: Topology, history: Iterable[tuple[Down, ...]] = (HEALTHY,
     return found
 
 
-def round_trip_s(topology: Topology, source: str, destination: str, bytes_: int = 98, seed: int = 0) -> float:
-    """Round trip of a ping of `bytes_` through empty queues: propagation and sending times, both ways. seed: of the run."""
+def ping_bytes(topology: Topology) -> int:
+    """The frame of an echo request as ping sends it: Ethernet, IP and ICMP headers, and 56 bytes of data."""
+    return 98 if topology.ip == 4 else 118
+
+
+def round_trip_s(topology: Topology, source: str, destination: str, seed: int = 0) -> float:
+    """Round trip of a ping through empty queues: propagation and sending times, both ways. seed: of the run."""
+    bytes_ = ping_bytes(topology)
     there = path(topology, source, destination, seed=seed)
     back = path(topology, destination, source, seed=seed)
     times = [[p.link.delay_s + bytes_ * 8 / p.link.rate_bps for p in way] for way in (there, back[::-1])]

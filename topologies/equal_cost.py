@@ -11,19 +11,19 @@ import random
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from typing import TypeVar
 
 T = TypeVar("T")
 
-ICMP, TCP, UDP = 1, 6, 17
-"""Protocols of IPv4."""
+ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
+"""Protocols of IP."""
 _WORD = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
 class FiveTuple:
-    """What packets of a flow have in common. source, destination: IPv4 addresses, such as "10.0.1.1". protocol: of IPv4. Ports are 0 where the protocol has none."""
+    """What packets of a flow have in common. source, destination: IP addresses, such as "10.0.1.1". protocol: of IP. Ports are 0 where the protocol has none."""
 
     source: str
     destination: str
@@ -37,11 +37,11 @@ class FiveTuple:
         return FiveTuple(self.destination, self.source, self.protocol, self.destination_port, self.source_port)
 
     @property
-    def words(self) -> tuple[int, int]:
-        """What p4src/forward.p4 hashes: the addresses, and protocol and ports. Of UDP, without the last bit of each port: RTP and its RTCP take one way [RFC 3550 sec 11]."""
-        addresses = _number(self.source) << 32 | _number(self.destination)
+    def words(self) -> tuple[int, ...]:
+        """What p4src/forward.p4 hashes, 64 bits each: the addresses, and protocol and ports. Of UDP, without the last bit of each port: RTP and its RTCP take one way
+        [RFC 3550 sec 11]."""
         mask = 0xFFFE if self.protocol == UDP else 0xFFFF
-        return addresses, self.protocol << 32 | (self.source_port & mask) << 16 | self.destination_port & mask
+        return *_words(self.source, self.destination), self.protocol << 32 | (self.source_port & mask) << 16 | self.destination_port & mask
 
 
 def seed_of(seed: int, switch: str) -> int:
@@ -53,14 +53,16 @@ def chosen(ports: Sequence[T], seed: int, flow: FiveTuple) -> T:
     """One of several ports, in ascending order, for a flow. seed: of the switch."""
     if len(ports) == 1:
         return ports[0]
-    addresses, transport = flow.words
-    number = _mixed(_mixed(seed ^ addresses) ^ transport)
+    number = seed
+    for word in flow.words:
+        number = _mixed(number ^ word)
     return ports[zlib.crc32(number.to_bytes(8, "big")) % len(ports)]
 
 
 @functools.cache
-def _number(address: str) -> int:
-    return int(IPv4Address(address))
+def _words(*addresses: str) -> tuple[int, ...]:
+    data = b"".join(ip_address(address).packed for address in addresses)
+    return tuple(int.from_bytes(data[at : at + 8], "big") for at in range(0, len(data), 8))
 
 
 def _mixed(x: int) -> int:

@@ -159,13 +159,14 @@ def from_document(document: Document, path: KeyPath = ()) -> Topology:
     routing: Literal["ecmp", "single"] = "ecmp"
     if "routing" in table:
         routing = schema.convert(Literal["ecmp", "single"], document, path + ("routing",))
+    ip: Literal[4, 6] = schema.convert(Literal[4, 6], document, path + ("ip",)) if "ip" in table else 4
     if not isinstance(table["kind"], str) or table["kind"] not in _KINDS:
         raise document.error(path + ("kind",), f"unknown kind {table['kind']!r}{schema.nearest(str(table['kind']), _KINDS)}")
-    described: Any = schema.build(_KINDS[table["kind"]], document, path, others=("routing",))
+    described: Any = schema.build(_KINDS[table["kind"]], document, path, others=("routing", "ip"))
     try:
         topology: Topology = described.topology()
-        if routing != topology.routing:
-            topology = dataclasses.replace(topology, routing=routing)
+        if (routing, ip) != (topology.routing, topology.ip):
+            topology = dataclasses.replace(topology, routing=routing, ip=ip)
     except TopologyError as error:
         first, _, rest = str(error).partition(": ")
         where = error.where or ((first,) if rest and first in table else ())

@@ -284,11 +284,12 @@ class Port:
 @dataclass(frozen=True)
 class Topology:
     """Checked when constructed: TopologyError names the fault and its place. routing: between ways of equal cost, "ecmp" spreads flows, and "single" takes the lowest
-    port."""
+    port. ip: the version of IP, 4 or 6."""
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     routing: Literal["ecmp", "single"] = "ecmp"
+    ip: Literal[4, 6] = field(default=4, metadata={schema.OPTIONAL: True})
 
     def __post_init__(self) -> None:
         self._check_nodes()

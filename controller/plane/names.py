@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 from typing import NamedTuple, TypeAlias
 
 from finsy.proto import p4d, p4i, p4r
@@ -306,7 +306,7 @@ def _set_match(made: p4r.FieldMatch, key: p4i.MatchField, given: Key, what: str)
         return True
     if kind == _KINDS.LPM and isinstance(given, str) and "/" in given:
         try:
-            network = IPv4Network(given)
+            network = ip_network(given)
         except ValueError as error:
             raise NotInProgram(f"{what}: {error}") from None
         given = str(network.network_address), network.prefixlen

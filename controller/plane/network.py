@@ -14,7 +14,7 @@ from fairlane.controller.config import ConfigError
 
 @dataclass(frozen=True)
 class Host:
-    """ip: IPv4 address, such as "10.0.1.1". mac: its Ethernet address, such as "02:00:00:01:00:01". switch, port: where it is connected. gateway_mac: the
+    """ip: IP address, such as "10.0.1.1" or "fd00::a00:101". mac: its Ethernet address, such as "02:00:00:01:00:01". switch, port: where it is connected. gateway_mac: the
     Ethernet destination of every frame that it sends."""
 
     name: str

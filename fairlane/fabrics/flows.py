@@ -20,8 +20,9 @@ from fairlane.experiments.model import Experiment, Flow
 from fairlane.experiments.paths import RTP_PORT, TCP_PORT
 from fairlane.fabrics.bmv2_ports import PacketSizes
 from fairlane.hosts.algorithms import header_of
+from fairlane.hosts.records import headers_bytes
 from fairlane.hosts.sources import Source
-from fairlane.hosts.tcp_iperf3 import IPV4_TCP_HEADER_BYTES, LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
+from fairlane.hosts.tcp_iperf3 import LEAST_MSS, PAPER_RENO_SYSCTLS, PAPER_SACK_SYSCTLS
 from fairlane.topologies.addressing import HostAddress
 from fairlane.topologies.model import in_files, machine
 
@@ -197,7 +198,7 @@ def file_programs(experiment: Experiment, hosts: Mapping[str, HostAddress], timi
         if not is_file(flow) or flow.start_s >= experiment.duration_s:
             continue
         settings = flow.tcp_settings
-        mss = settings.packet_bytes - IPV4_TCP_HEADER_BYTES
+        mss = settings.packet_bytes - headers_bytes(experiment.topology.ip)
         for role, host, peer in (("sender", flow.sender, flow.receiver), ("receiver", flow.receiver, flow.sender)):
             transfer = Transfer(
                 flow.name,
@@ -367,7 +368,7 @@ def host_tcp(experiment: Experiment) -> dict[str, HostTcp]:
     for flow in experiment.flows:
         if not isinstance(flow.settings, TcpSettings):
             continue
-        wanted = _kernel_settings(flow.kind, flow.settings)
+        wanted = _kernel_settings(flow.kind, flow.settings, experiment.topology.ip)
         for host in map(machine, (flow.sender, *flow.all_receivers)):
             have, other = found.setdefault(host, (wanted, flow.name))
             if have != wanted:
@@ -375,7 +376,7 @@ def host_tcp(experiment: Experiment) -> dict[str, HostTcp]:
     return {host: settings for host, (settings, _) in found.items()}
 
 
-def _kernel_settings(kind: str, settings: TcpSettings) -> HostTcp:
+def _kernel_settings(kind: str, settings: TcpSettings, ip: int) -> HostTcp:
     sysctls = dict({"tcp-reno": PAPER_RENO_SYSCTLS, "tcp-sack": PAPER_SACK_SYSCTLS}.get(kind, {}) if settings.paper_reno else {})
     if not settings.timestamps:
         sysctls["net.ipv4.tcp_timestamps"] = "0"
@@ -385,8 +386,9 @@ def _kernel_settings(kind: str, settings: TcpSettings) -> HostTcp:
     elif settings.ecn or kind in ALWAYS_ECN:
         sysctls["net.ipv4.tcp_ecn"] = "1"
     route: list[str] = []
-    if settings.packet_bytes - IPV4_TCP_HEADER_BYTES < LEAST_MSS:
-        route += ["advmss", str(settings.packet_bytes - IPV4_TCP_HEADER_BYTES)]
+    mss = settings.packet_bytes - headers_bytes(ip)
+    if mss < LEAST_MSS:
+        route += ["advmss", str(mss)]
     if settings.delayed_ack is False:
         route += ["quickack", "1"]
     if settings.min_rto_s is not None:

@@ -8,7 +8,7 @@ Places of the parts:
   delay, host -> switch netem where the kernel has it; otherwise the switch port towards the host carries both directions'
                         delay, so that every round trip is right, though the two one-way delays are not
   any delay, BMv2       netem behind the switch and on the host; on a kernel without it, a delay line (`delay_lines.py`) in the link
-Offloads and IPv6 are off on every interface: only the experiment's packets appear, and the wire carries them as the kernel sends them.
+Offloads are off on every interface, and so is IPv6, but on hosts of a network of IPv6: only the experiment's packets appear, and the wire carries them as the kernel sends them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ from fairlane.fabrics.processes import Process, spawn, stop_all
 from fairlane.fabrics.switch_process import EMBEDDED, FIRST_GRPC_PORT, PortSetting, SwitchSettings, Target
 from fairlane.fabrics.targets import Toolchain
 from fairlane.topologies import addressing as addresses
-from fairlane.topologies.addressing import Addressing
+from fairlane.topologies.addressing import Addressing, HostAddress
 from fairlane.topologies.model import ETHERNET_BYTES, Port, Topology, machine
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class FairlaneHost(Host):
     def _popen(self, cmd: list[str], **params: object) -> subprocess.Popen[str]:
         return super()._popen(cmd, **{"env": {**os.environ, leftovers.MARK: self._mark}, **params})
 
-    def know(self, address: IPv4Interface) -> None:
+    def know(self, address: IPv4Interface | IPv6Interface) -> None:
         """Its address, which is configured without Mininet."""
         self.intf().ip, self.intf().prefixLen = str(address.ip), address.network.prefixlen
 
@@ -241,7 +241,7 @@ class MininetNetwork:
         self._toolchain = toolchain
         self._host_tcp = dict(host_tcp or {})
         self._mtu = JUMBO_MTU if packet_sizes.largest > MTU else MTU
-        self._ping_bytes = 98 if toolchain.target.own_links else packet_sizes.largest
+        self._ping_bytes = addresses.ping_bytes(topology) if toolchain.target.own_links else packet_sizes.largest
         self._bmv2 = None if toolchain.target.own_links else _bmv2_switches(packet_sizes, program)
         self._lines = delay_lines.plan(topology, record.prefix) if self.shaping.delay == "line" else ()
         self._plans = LinkPlans(topology) if plans is None else plans
@@ -338,9 +338,13 @@ class MininetNetwork:
         return process
 
     def wrong_checksums(self, host: str) -> int:
-        """Datagrams that a host's kernel has dropped for a wrong header or checksum of IPv4, UDP, TCP or ICMP since the network's start."""
-        text = _shell(["mnexec", "-a", str(self.net[host].pid), "cat", "/proc/net/snmp"])
-        return sum(value for name, value in _kernel_counts(text).items() if name == "Ip.InHdrErrors" or name.endswith(".InCsumErrors"))
+        """Datagrams that a host's kernel has dropped for a wrong header or checksum of IP, UDP, TCP or ICMP since the network's start."""
+        read = ["mnexec", "-a", str(self.net[host].pid), "cat"]
+        counts = _kernel_counts(_shell([*read, "/proc/net/snmp"]))
+        if self.topology.ip == 6:  # TCP's are among those of IPv4
+            lines = (line.split() for line in _shell([*read, "/proc/net/snmp6"]).splitlines())
+            counts |= {name: int(value) for name, value in lines}
+        return sum(value for name, value in counts.items() if name in ("Ip.InHdrErrors", "Ip6InHdrErrors") or name.endswith("InCsumErrors"))
 
     def precision(self) -> Precision | None:
         """The delay lines' precision, once the network has stopped; None without delay lines."""
@@ -464,17 +468,12 @@ class MininetNetwork:
         first = name in self.topology.machines
         table = ["table", "main" if first else str(_FIRST_TABLE + port.number)]
         lines = [
-            "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
             f"ethtool -K {interface} {_OFFLOADS} >/dev/null",
             "ip link set lo up",
-            f"ip link set {interface} mtu {self._mtu} up",
-            f"ip addr replace {address.ip}/{self.addressing.prefix_length} dev {interface}",
-            f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
-            # All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch.
-            f"ip route del {_subnet(address.ip, self.addressing.prefix_length)} dev {interface}",
-            shlex.join(["ip", "route", "add", address.gateway_ip, "dev", interface, "scope", "link", *table]),
+            *(_ipv4 if self.topology.ip == 4 else _ipv6)(interface, address, self.addressing.prefix_length, self._mtu),
+            shlex.join(["ip", "route", "replace", address.gateway_ip, "dev", interface, "scope", "link", *table]),
             shlex.join(["ip", "route", "replace", "default", "via", address.gateway_ip, "dev", interface, *table, *tcp.route]),
-            *([] if first else [shlex.join(["ip", "rule", "add", "from", address.ip, *table])]),
+            *([] if first else [shlex.join(["ip", *(["-6"] if self.topology.ip == 6 else []), "rule", "add", "from", address.ip, *table])]),
             *(f"sysctl -q -w {shlex.quote(s)}" for s in tcp.sysctls),
         ]
         shape = self.shaping.command(interface, port.link.rate_bps, port.link.delay_s, port.link.queue_packets, self._mtu)
@@ -482,7 +481,7 @@ class MininetNetwork:
             lines.append(shape)
         _shell(["mnexec", "-a", str(node.pid), "sh", "-ec", "\n".join(_without_ipv6(lines))])
         if first:
-            node.know(IPv4Interface(f"{address.ip}/{self.addressing.prefix_length}"))
+            node.know(ip_interface(f"{address.ip}/{self.addressing.prefix_length}"))
 
 
 def _host_interface(port: Port) -> str:
@@ -508,8 +507,27 @@ def _kernel_counts(text: str) -> dict[str, int]:
     }
 
 
-def _subnet(ip: str, prefix_length: int) -> str:
-    return str(IPv4Interface(f"{ip}/{prefix_length}").network)
+def _ipv4(interface: str, address: HostAddress, prefix_length: int, mtu: int) -> list[str]:
+    """The address of a host's interface. All hosts of a switch share a subnet, but only the gateway is a neighbour: routes go through the switch."""
+    return [
+        "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6",
+        f"ip link set {interface} mtu {mtu} up",
+        f"ip addr replace {address.ip}/{prefix_length} dev {interface}",
+        f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
+        f"ip route del {ip_interface(f'{address.ip}/{prefix_length}').network} dev {interface}",
+    ]
+
+
+def _ipv6(interface: str, address: HostAddress, prefix_length: int, mtu: int) -> list[str]:
+    """The same over IPv6: no link-local address, no search for routers or for others with its address, and the gateway is known."""
+    settings = {"disable_ipv6": 0, "addr_gen_mode": 1, "accept_ra": 0, "accept_dad": 0, "router_solicitations": 0}
+    return [
+        f"ip link set {interface} down",
+        *(f"echo {value} > /proc/sys/net/ipv6/conf/{interface}/{name}" for name, value in settings.items()),
+        f"ip link set {interface} mtu {mtu} up",
+        f"ip addr replace {address.ip}/{prefix_length} dev {interface} nodad noprefixroute",
+        f"ip neigh replace {address.gateway_ip} lladdr {address.gateway_mac} nud permanent dev {interface}",
+    ]
 
 
 def _without_ipv6(lines: list[str]) -> list[str]:

@@ -78,7 +78,7 @@ def network(
     plane = control_plane.plane_of(experiment, p4info_path)
     if sentence := plane.sentence(experiment):
         say(sentence)
-    headers = Headers(json_path)
+    headers = Headers(json_path, experiment.topology.ip)
     for flow in experiment.flows:
         headers.of(flow)
     # Mininet is imported only where it is needed: it may not be installed.

@@ -23,8 +23,9 @@ def program_file(experiment: Experiment, folder: Path) -> Path:
 class Headers:
     """Of a run's flows. The program is read when the first flow asks."""
 
-    def __init__(self, program: Path) -> None:
-        self._file = program
+    def __init__(self, program: Path, ip: int = 4) -> None:
+        """program: BMv2 JSON. ip: the version of IP."""
+        self._file, self._ip = program, ip
 
     @cached_property
     def _program(self) -> dict[str, Any]:
@@ -35,7 +36,7 @@ class Headers:
         if header_of(flow.kind) is None or not isinstance(flow.settings, AlgorithmSettings):
             return None
         try:
-            return carried_of(flow.kind, self._program, flow.settings.packet_bytes)
+            return carried_of(flow.kind, self._program, flow.settings.packet_bytes, self._ip)
         except ValueError as error:
             raise Refusal(f"flow {flow.name} ({flow.kind}): {error}") from error
 

@@ -44,6 +44,10 @@ def check_machine(experiment: Experiment) -> None:
     programs = dict(PROGRAMS)
     if any(f.kind in TCP_KINDS and not flows.is_file(f) for f in experiment.flows):
         programs["iperf3"] = "iperf3"
+    if experiment.topology.ip == 6 and not Path("/proc/sys/net/ipv6").is_dir():
+        raise Refusal(
+            "topology.ip: 6, and this kernel has no IPv6: boot it without ipv6.disable=1, or run in virtual time.", CANNOT_RUN_HERE
+        )
     missing = {name: package for name, package in programs.items() if probes.program(name) is None}
     if missing:
         raise Refusal(f"missing programs: {', '.join(missing)}. apt-get install {' '.join(missing.values())}", CANNOT_RUN_HERE)

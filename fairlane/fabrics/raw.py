@@ -277,8 +277,8 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Those lines that are JSON objects: a process that was killed may have left half a line."""
     lines = iter(lines)
-    while some := [line.strip() for line in itertools.islice(lines, _LINES)]:
-        if all(line[:1] == "{" and line[-1:] == "}" for line in some):
+    while some := list(itertools.islice(lines, _LINES)):
+        if not [line for line in some if line[:1] != "{" or line[-2:] != "}\n"]:
             # Many lines at once take half the time.
             try:
                 found = json.loads(f"[{','.join(some)}]")
@@ -292,6 +292,7 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 def _each_object(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for line in lines:
+        line = line.strip()
         try:
             record, end = _DECODE(line)
         except ValueError:
@@ -361,7 +362,7 @@ def _plain_csv_pieces(path: Path, wanted: Callable[[str], bool]) -> Iterator[Col
         rows = csv.reader(file)
         header = next(rows, [])
         chosen = [(at, column) for at, column in enumerate(header) if wanted(column)]
-        whole = (row for row in rows if len(row) == len(header) and all(row[at] for at, _ in chosen))
+        whole = (row for row in rows if len(row) == len(header) and ("" not in row or all(row[at] for at, _ in chosen)))
         while piece := list(itertools.islice(whole, _PIECE_ROWS)):
             columns = list(zip(*piece))
             yield {column: _values(columns[at]) for at, column in chosen}

@@ -36,7 +36,7 @@ from fairlane.fabrics.targets import Compiles
 from fairlane.fabrics.virtual_control import VirtualControl
 from fairlane.hosts.algorithms import ALGORITHMS
 from fairlane.hosts.algorithms.base import Receiver
-from fairlane.hosts.records import FlowWriter
+from fairlane.hosts.records import FlowWriter, version_of
 from fairlane.schemes.base import Scheduler
 from fairlane.topologies import addressing
 from fairlane.topologies.model import CPU_PORT, Link, machine
@@ -144,7 +144,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     network, addresses, controller = build(experiment, options, folder, control_plane.changes(experiment, round(timing.begin_s * NS)))
     if controller.sentence:
         progress.say(controller.sentence)
-    headers = Headers(controller.program)
+    headers = Headers(controller.program, experiment.topology.ip)
     try:
         _schedule_changes(network, experiment, timing)
         for index, flow in enumerate(experiment.flows):
@@ -336,7 +336,7 @@ def add_flow(network: Network, flow: Flow, hosts: Hosts, timing: Timing, seed: i
             flavour=flavour,
             packet_bytes=settings.packet_bytes,
             bytes=settings.file_bytes,
-            options=settings.network_options() | ({"handshake": False} if flow.answers else {}),
+            options=settings.network_options(version_of(hosts[flow.sender].ip)) | ({"handshake": False} if flow.answers else {}),
             sending_jitter_ns=round(settings.sending_jitter_s * NS),
         )
         network.add_tcp_flow(_path(flow, timing, paths.TCP_PORT + flow.port_offset), tcp)
@@ -467,6 +467,7 @@ class Records:
             file.write(native.QUEUE_COLUMNS + "\n")
         self._links: TextIO | None = None
         self._checks_sums = experiment.corrupts
+        self._ip = experiment.topology.ip
         self._flows: list[Flow] = []
         self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
@@ -485,6 +486,7 @@ class Records:
                 role == "sender",
                 kinds=self._needed.kinds if self._needed else None,
                 extension_bytes=self._headers.bytes_of(flow),
+                ip=self._ip,
             )
 
     def drain(self) -> None:

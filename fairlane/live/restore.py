@@ -27,7 +27,10 @@ def experiment_of(written: dict[str, Any]) -> Experiment:
     recorded.know(written)
     network = written["topology"]
     topology = Topology(
-        tuple(Node(**node) for node in network["nodes"]), tuple(map(_link, network["links"])), network.get("routing", "single")
+        tuple(Node(**node) for node in network["nodes"]),
+        tuple(map(_link, network["links"])),
+        network.get("routing", "single"),
+        network.get("ip", 4),
     )
     return Experiment(
         written["id"],

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Sequence
 from fairlane.arithmetic import total
 from fairlane.experiments import paths
 from fairlane.experiments.model import Experiment, Flow
+from fairlane.hosts.records import headers_bytes
 from fairlane.topologies.model import ETHERNET_BYTES, Port
 
 PERCENTILES = (50, 95, 99)
-_PLAIN_BYTES = 40
-"""Of IPv4 and TCP without options."""
 
 
 def empty_network_s(experiment: Experiment, flow: Flow, handshake: bool) -> float:
@@ -21,11 +20,12 @@ def empty_network_s(experiment: Experiment, flow: Flow, handshake: bool) -> floa
     settings = flow.tcp_settings
     if settings.file_bytes is None:
         return math.nan
-    headers = settings.packet_bytes - settings.payload_bytes
-    segments, rest = divmod(settings.file_bytes, settings.payload_bytes)
+    plain, payload = headers_bytes(experiment.topology.ip), settings.payload_bytes(experiment.topology.ip)
+    headers = settings.packet_bytes - payload
+    segments, rest = divmod(settings.file_bytes, payload)
     there = paths.there(experiment, flow)
     back = paths.back(experiment, flow)
-    opening_s = _crossing_s(there, _PLAIN_BYTES) + _crossing_s(back, _PLAIN_BYTES) if handshake else 0.0
+    opening_s = _crossing_s(there, plain) + _crossing_s(back, plain) if handshake else 0.0
     last_bytes = rest + headers if rest else settings.packet_bytes
     before = segments if rest else segments - 1
     # When the last full segment but one, and the last segment, have left each link. The last one may be shorter, and wait for the one before.

@@ -19,7 +19,7 @@ from fairlane.topologies import addressing
 
 @dataclass(frozen=True)
 class Sums:
-    """Of one flow at one place, at some instants, in seconds since the run began. bytes: of IPv4 datagrams. payload_bytes: behind the headers of IPv4 and of
+    """Of one flow at one place, at some instants, in seconds since the run began. bytes: of IP datagrams. payload_bytes: behind the headers of IP and of
     TCP, UDP or ICMP; what comes twice counts twice."""
 
     times_s: np.ndarray

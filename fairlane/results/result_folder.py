@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import itertools
 import json
 import math
@@ -16,7 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,14 @@ def json_text(value: Any) -> str:
 
 
 _quoted = json.encoder.encode_basestring_ascii
+_FLAT = frozenset((str, int, float, bool, type(None)))
 _WORDS = {None: "null", True: "true", False: "false"}
+
+
+@functools.cache
+def _flat(inner: str) -> Callable[[Any], str]:
+    """The encoder of json, which is written in C, for values without inner ones. inner: as `_json` has it."""
+    return json.JSONEncoder(separators=(f",{inner}", ": "), allow_nan=False, check_circular=False).encode
 
 
 def _json(value: Any, line: str) -> str:
@@ -163,6 +171,11 @@ def _json(value: Any, line: str) -> str:
         return repr(value)
     inner = f"{line}  "
     if isinstance(value, dict):
+        if value and _FLAT.issuperset(map(type, value.values())):
+            try:
+                return f"{{{inner}{_flat(inner)(value)[1:-1]}{line}}}"
+            except ValueError:  # not a number
+                pass
         members = [
             f"{_quoted(key) if isinstance(key, str) else _quoted(json.dumps(key))}: {_json(one, inner)}" for key, one in value.items()
         ]

@@ -17,12 +17,12 @@ from fairlane.topologies import addressing
 from fairlane.topologies.model import Link, Topology
 
 _NANOSECONDS, _MICROSECONDS = 0xA1B23C4D, 0xA1B2C3D4
-_ETHERNET, _IPV4, _UDP = 1, 0x0800, 17
+_ETHERNET, _IPV4, _IPV6, _UDP = 1, 0x0800, 0x86DD, 17
 _HEADER_BYTES = 12
 
 
 def lines(capture: Path, way: Link | None = None) -> Iterator[str]:
-    """Of a pcap file of Ethernet frames, each packet of RTP over UDP and IPv4, to an even port, as RTP's is [RFC 3550 sec 11]. way: the sender's own link, at whose end
+    """Of a pcap file of Ethernet frames, each packet of RTP over UDP, to an even port, as RTP's is [RFC 3550 sec 11]. way: the sender's own link, at whose end
     they were captured: the time is when its transmission began, but for the link's jitter. Refusal for another file."""
     data = capture.read_bytes()
     if (
@@ -46,9 +46,15 @@ def lines(capture: Path, way: Link | None = None) -> Iterator[str]:
 
 def _line(frame: bytes) -> str | None:
     """None: no RTP packet, or one that the capture cut before its size is known."""
-    if len(frame) < 34 or struct.unpack_from("!H", frame, 12)[0] != _IPV4 or frame[23] != _UDP:
+    if len(frame) < 34:
         return None
-    udp = 14 + 4 * (frame[14] & 0x0F)
+    carries = struct.unpack_from("!H", frame, 12)[0], frame[23]
+    if carries == (_IPV4, _UDP):
+        udp = 14 + 4 * (frame[14] & 0x0F)
+    elif carries[0] == _IPV6 and frame[20] == _UDP:
+        udp = 14 + 40
+    else:
+        return None
     if len(frame) < udp + 8 + _HEADER_BYTES:
         return None
     _, destination, length = struct.unpack_from("!HHH", frame, udp)

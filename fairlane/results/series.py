@@ -19,7 +19,7 @@ from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
 from fairlane.fabrics import raw
 from fairlane.fabrics.flows import Timing, record_roles
-from fairlane.hosts.records import PLAIN_HEADERS_BYTES
+from fairlane.hosts.records import plain_headers_bytes
 from fairlane.results import columns, completions, conversations, csv_tables, delays, layers
 from fairlane.results.delays import NO_DELAYS, Delays
 from fairlane.topologies.model import Port
@@ -219,7 +219,11 @@ def load(folder: Path, experiment: Experiment, timing: Timing, ports: Collection
         _with_others(record, experiment, f, measured)
         for f in experiment.flows
         if f.start_s < experiment.duration_s
-        for record in ([_command(folder, f, timing, counted[f.name])] if f.name in counted else _flow(folder, f, timing, every_s, whole))
+        for record in (
+            [_command(folder, f, timing, counted[f.name])]
+            if f.name in counted
+            else _flow(folder, f, experiment.topology.ip, timing, every_s, whole)
+        )
     ]
     impaired = raw.link_columns(files)
     for rows in impaired.values():
@@ -317,7 +321,7 @@ def _fair_rates(rows: raw.Columns, timing: Timing, interval_s: float) -> columns
     return columns.Rows(FairRate, times, ends, rows["connections"].astype(int), rates, utilisation)
 
 
-def _flow(folder: Path, flow: Flow, timing: Timing, every_s: float, whole: Collection[float]) -> list[FlowRecord]:
+def _flow(folder: Path, flow: Flow, ip: int, timing: Timing, every_s: float, whole: Collection[float]) -> list[FlowRecord]:
     """One record; of a flow with several receivers one for each, called FLOW@RECEIVER. every_s, whole: as of `columns.sparse`, where that is longer than
     records are apart."""
     is_tcp = isinstance(flow.settings, TcpSettings)
@@ -333,11 +337,11 @@ def _flow(folder: Path, flow: Flow, timing: Timing, every_s: float, whole: Colle
 
     sender, *receivers = map(read, files)
     if not flow.receivers:
-        return [make(flow, receivers[0], sender)]
+        return [make(flow, ip, receivers[0], sender)]
     made = []
     for host, joins_s, records in zip(flow.receivers, flow.receiver_start_s, receivers):
         one = dataclasses.replace(flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
-        member = make(one, records, sender)
+        member = make(one, ip, records, sender)
         active = member.active and (max(joins_s, member.active[0]), member.active[1])
         made.append(dataclasses.replace(member, active=active if active and active[0] < active[1] else None))
     return made
@@ -373,11 +377,11 @@ def _steady(data: columns.Columns, counted: np.ndarray) -> Callable[[np.ndarray]
     return steps
 
 
-def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
+def _datagrams(flow: Flow, ip: int, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings, feedback, control = received["data"], sent["sent"], sent["feedback"], received["control"]
     times, packets = data["t"], data["received_packets"]
     # Plain sources have no record of their start.
-    without = 0.0 if isinstance(flow.settings, AlgorithmSettings) else PLAIN_HEADERS_BYTES
+    without = 0.0 if isinstance(flow.settings, AlgorithmSettings) else plain_headers_bytes(ip)
     headers = next(iter(received["start"].get("headers_bytes", without)), without)
     steady, late = _steady(data, packets), data["delayed_packets"]
     sent_times = np.concatenate([sendings["t"], sent["end"]["t"]])
@@ -405,11 +409,11 @@ def _datagrams(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
     )
 
 
-def _tcp(flow: Flow, received: _Records, sent: _Records) -> FlowRecord:
+def _tcp(flow: Flow, ip: int, received: _Records, sent: _Records) -> FlowRecord:
     data, sendings = received["data"], sent["sent"]
     times, retransmits = sendings["t"], sendings["retransmitted"]
     packets = sendings["sent_bytes"] / flow.settings.packet_bytes
-    payload = flow.tcp_settings.payload_bytes
+    payload = flow.tcp_settings.payload_bytes(ip)
     sent_s, arrived_s = _from_start(sendings), _from_start(data)
     active = (float(sent_s[0]), float(times[-1])) if len(sendings) else None
     complete, sizes = sent["complete"].pairs("t", "bytes").columns

@@ -286,7 +286,7 @@ class Scheme:
     columns; of_every_port: of a standing scheme, entries of each port at a rate (bit/s), whether its link has the scheme or not.
     everywhere: it is no queue management of a link, but at every port, where a flow's algorithm asks for it (`Interests.scheme`), or the key `asked_by` of
     the table [control] is true; its parameters are under its name in that table. macro_name: the macro by which programs of before choose it; "": as `macro` says. header: what it reads and writes in data packets.
-    of_source: the entry that each switch has for a host: its IPv4 address (32 bits), and the port where its packets come in. loop: its control loop,
+    of_source: the entry that each switch has for a host: its IP address as a number, and the port where its packets come in. loop: its control loop,
     at each port that has the scheme.
     queue_register: of a standing scheme, the register with each port's waiting packets, which is read of switches that do not report them.
     """

@@ -178,7 +178,7 @@ def cost(experiment: Experiment) -> float:
     endless = []
     for flow in experiment.flows:
         if isinstance(flow.settings, TcpSettings) and flow.settings.file_bytes is not None:
-            segments = flow.settings.file_bytes / flow.settings.payload_bytes
+            segments = flow.settings.file_bytes / flow.settings.payload_bytes(experiment.topology.ip)
             seconds += _FILE_S + segments * _SEGMENT_S + experiment.duration_s * _QUIET_SECOND_S
         else:
             endless.append(flow)

@@ -63,7 +63,7 @@ def header_of(kind: str) -> Header | None:
     return _sender_interests(kind).header
 
 
-def carried_of(kind: str, program: Mapping[str, Any], packet_bytes: int) -> Carried | None:
+def carried_of(kind: str, program: Mapping[str, Any], packet_bytes: int, ip: int = 4) -> Carried | None:
     """The same with the layout that a compiled P4 program (BMv2 JSON) gives it. ValueError names what is wrong with it."""
     header = header_of(kind)
     return None if header is None else Carried(header, program, packet_bytes)

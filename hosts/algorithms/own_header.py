@@ -20,8 +20,8 @@ START_BYTES = 4
 WORD_BITS = 32
 MAX_BYTES = 512
 """Of a header with its hops: data packets have room for a stamp and some content besides."""
-FIXED_BYTES = 28 + 12 + 16
-"""IPv4, UDP, RTP, and the least stamp."""
+FIXED_BYTES = {4: 28 + 12 + 16, 6: 48 + 12 + 16}
+"""IP, UDP, RTP, and the least stamp, by the version of IP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,8 @@ def stack_size(program: Mapping[str, Any], type: str) -> int:
 class Carried:
     """The header that one flow's data packets carry: what the flow's ends are given."""
 
-    def __init__(self, header: Header, program: Mapping[str, Any], packet_bytes: int) -> None:
-        """program: BMv2 JSON. packet_bytes: an IPv4 datagram of data. ValueError: what is wrong with the header or its layout."""
+    def __init__(self, header: Header, program: Mapping[str, Any], packet_bytes: int, ip: int = 4) -> None:
+        """program: BMv2 JSON. packet_bytes: an IP datagram of data. ip: the version. ValueError: what is wrong with the header or its layout."""
         self.header = header
         self.layout = layout = layout_of(program, header.type)
         start = tuple((field.name, field.bits) for field in layout.fields[:2])
@@ -129,10 +129,8 @@ class Carried:
             raise ValueError(
                 f"the header {header.type} has {length} bytes with its hops: must be whole words of 32 bits, {MAX_BYTES} bytes at most"
             )
-        if packet_bytes < FIXED_BYTES + length:
-            raise ValueError(
-                f"packets of {packet_bytes} bytes have no room for the header {header.type}: {FIXED_BYTES + length} bytes or more"
-            )
+        if packet_bytes < (least := FIXED_BYTES[ip] + length):
+            raise ValueError(f"packets of {packet_bytes} bytes have no room for the header {header.type}: {least} bytes or more")
         taken = [name for name in header.values if name in START]
         if taken:
             raise ValueError(f"the header {header.type}: Header.values sets {taken[0]}, which follows from Header.profile and the layout")

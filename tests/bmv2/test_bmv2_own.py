@@ -12,16 +12,11 @@ from typing import Any
 import pytest
 
 from fairlane import probes
+from tests import missing
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
-for _reason, _holds in (
-    ("BMv2 is not installed: no simple_switch_grpc in PATH", probes.program("simple_switch_grpc") is not None),
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs fairlane-compile and fairlane-link (make build)", all(probes.program(n) for n in ("fairlane-link", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("simple_switch_grpc", built=("fairlane-link", "fairlane-compile")):
+    pytest.skip(reason, allow_module_level=True)
 
 EXAMPLES = probes.ROOT / "docs/examples"
 # Not 9559: a run of someone else may be under way.

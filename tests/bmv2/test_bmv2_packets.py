@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlane import probes
+from tests.schemes import test_ipv6
 from tools.bmv2 import process, runtime, stf
 from tools.bmv2.program import Key, Program, UnknownName, find
 from tools.bmv2.runtime import port_map
@@ -20,7 +21,7 @@ ROOT = probes.ROOT
 TESTS = [(t.with_suffix(".p4"), t) for t in sorted((ROOT / "tests/p4").glob("*/*.stf")) if not t.stem.startswith("psa_")]
 TESTS += [(ROOT / "p4src/als.p4", t) for t in sorted([*(ROOT / "tests/p4src").glob("*.stf"), *(ROOT / "p4src/schemes").glob("*/*.stf")])]
 # Tests of a program built otherwise than by default.
-DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"]}
+DEFINED = {"sketch": ["-D", "CONNECTION_SKETCH"], "ipv6": ["-D", "IPV6"]}
 
 
 def options(test: Path) -> list[str]:
@@ -51,6 +52,19 @@ def test_on_bmv2(source: Path, test: Path, tmp_path: Path) -> None:
     subprocess.run([compiler, *options(test), "-o", json, source], check=True, timeout=60)
     with process.Bmv2(json) as switch:
         outcome = stf.play(switch, Program.load(json), test.read_text(encoding="utf-8"))
+    assert not outcome.differences, "\n".join(outcome.differences)
+
+
+@pytest.mark.skipif(ABSENT is not None, reason=f"no BMv2: {ABSENT}")
+@pytest.mark.parametrize("name", test_ipv6.SCHEMES)
+def test_a_scheme_over_ipv6_on_bmv2(name: str, tmp_path: Path) -> None:
+    compiler = probes.program("fairlane-compile")
+    if compiler is None:
+        pytest.skip("fairlane-compile is not built: run `make build`")
+    json, folder = tmp_path / "program.json", ROOT / "p4src/schemes" / name
+    subprocess.run([compiler, "-DIPV6", *options(folder / f"{name}.stf"), "-o", json, ROOT / "p4src/als.p4"], check=True, timeout=60)
+    with process.Bmv2(json) as switch:
+        outcome = stf.play(switch, Program.load(json), test_ipv6.of_scheme(name))
     assert not outcome.differences, "\n".join(outcome.differences)
 
 

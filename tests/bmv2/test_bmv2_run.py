@@ -17,19 +17,13 @@ import pytest
 from fairlane import probes
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.processes import Identity
+from tests import missing
 from tests.running import Run, flows_are_up, runs
 from tests.waiting import until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
-for _reason, _holds in (
-    ("BMv2 is not installed: no simple_switch_grpc in PATH", probes.program("simple_switch_grpc") is not None),
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs fairlane-compile and fairlane-link (make build)", all(probes.program(n) for n in ("fairlane-link", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("simple_switch_grpc", "iperf3", built=("fairlane-link", "fairlane-compile")):
+    pytest.skip(reason, allow_module_level=True)
 
 GRPC_PORT = 27559
 

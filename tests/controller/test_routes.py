@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from fairlane.controller.config import Hop, Route, Switch
 from fairlane.controller.plane.names import Group
-from fairlane.controller.routes import EQUAL_COST, ROUTES, RouteTable
+from fairlane.controller.routes import EQUAL_COST, RouteTable
+from fairlane.controller.routes import ROUTES as TABLES
 
+ROUTES = TABLES[4]
 PREFIXES = [f"10.0.{n}.0/24" for n in range(1, 5)]
 
 
@@ -108,3 +110,16 @@ def test_a_member_leaves_a_group_by_one_call() -> None:
     model = filled(table)
     table.change(model, [route(prefix, (1, 3)) for prefix in PREFIXES])  # type: ignore[arg-type]
     assert (model.calls, model.groups) == (len(model.groups) + 1, {1: (1, 3)})
+
+
+def test_prefixes_of_ipv6_have_a_table_of_their_own() -> None:
+    hops = (Hop(2, "02:00:00:00:00:01", "02:00:00:00:00:02"),)
+    routes = (
+        Route("fd00::a00:100/120", 1, "02:00:00:00:00:01", "02:00:00:00:00:02"),
+        Route("fd00::a00:201/128", 1, "02:00:00:00:00:01", "02:00:00:00:00:02", hops),
+    )
+    entries = list(RouteTable(Switch("s1", 1, "", (), routes=routes, seed=7)).entries())
+    assert [(entry.table, entry.keys, entry.action) for entry in entries if entry.table != EQUAL_COST] == [
+        (TABLES[6], {"hdr.ipv6.dst_address": ((0xFD << 120) + 0x0A000100, 120)}, "AlsIngress.forward.send"),
+        (TABLES[6], {"hdr.ipv6.dst_address": ((0xFD << 120) + 0x0A000201, 128)}, "AlsIngress.forward.spread"),
+    ]

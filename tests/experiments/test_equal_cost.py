@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,7 @@ bottleneck = "edge1_1->agg1_1"
 duration_s = 1
 seed = SEED
 [topology]
+ip = 4
 kind = "fat-tree"
 k = 4
 trunk = { rate_bps = 1_000_000_000, delay_s = 0.000_01 }
@@ -125,11 +127,11 @@ access = { rate_bps = 1_000_000_000, delay_s = 0.000_01 }
 
 
 @needs_switch
-@pytest.mark.parametrize("seed", [1, 2])
-def test_switches_choose_as_the_paths_say(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "ip"), [(1, 4), (2, 4), (3, 6)])
+def test_switches_choose_as_the_paths_say(tmp_path: Path, seed: int, ip: int) -> None:
     """Every port of every switch has received just the packets of the flows, there and back, whose paths enter by it: TCP segments and RTP with its RTCP."""
     draw = random.Random(seed)
-    lines = [NETWORK.replace("SEED", str(seed))]
+    lines = [NETWORK.replace("SEED", str(seed)).replace("ip = 4", f"ip = {ip}")]
     for n in range(60):
         kind = ("tcp-sack", "cbr", "als")[n % 3]
         a, b = draw.sample(range(1, 17), 2)
@@ -159,16 +161,22 @@ def test_switches_choose_as_the_paths_say(tmp_path: Path, seed: int) -> None:
 
 
 def headers(capture: Path) -> list[FiveTuple]:
-    """Of the packets of a capture in pcap's format: fields of Ethernet, IPv4 and TCP or UDP at their places."""
+    """Of the packets of a capture in pcap's format: fields of Ethernet, IP and TCP or UDP at their places."""
     data, at, found = capture.read_bytes(), 24, []
     while at < len(data):
         length = int.from_bytes(data[at + 8 : at + 12], "little")
         frame = data[at + 16 : at + 16 + length]
         at += 16 + length
-        transport = 14 + 4 * (frame[14] & 15)
-        source, destination = (".".join(map(str, frame[i : i + 4])) for i in (26, 30))
+        if frame[12:14] == bytes((8, 0)):
+            transport, protocol = 14 + 4 * (frame[14] & 15), frame[23]
+            source, destination = (str(IPv4Address(frame[i : i + 4])) for i in (26, 30))
+        else:
+            transport, protocol = 54, frame[20]
+            source, destination = (str(IPv6Address(frame[i : i + 16])) for i in (22, 38))
+            if protocol == 0:  # hop-by-hop options
+                transport, protocol = transport + 8 * (1 + frame[55]), frame[54]
         ports = (int.from_bytes(frame[i : i + 2], "big") for i in (transport, transport + 2))
-        found.append(FiveTuple(source, destination, frame[23], *ports))
+        found.append(FiveTuple(source, destination, protocol, *ports))
     return found
 
 

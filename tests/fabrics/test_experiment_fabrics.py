@@ -12,18 +12,14 @@ import pytest
 
 from fairlane import probes
 from fairlane.fabrics import virtual_fabric
+from tests import missing
 from tests.fabrics.late import summary_of
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(300)]
-for _reason, _holds in (
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-    ("needs the module fairlane.native (make build)", virtual_fabric.native is not None),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("iperf3"):
+    pytest.skip(reason, allow_module_level=True)
+if virtual_fabric.native is None:
+    pytest.skip("needs the module fairlane.native (make build)", allow_module_level=True)
 
 ROOT = probes.ROOT
 GRPC_PORT = 29659

@@ -15,6 +15,7 @@ import pytest
 
 from fairlane import probes
 from fairlane.fabrics import leftovers
+from tests import missing
 from tests.fabrics.late import summary_of
 
 ROOT = probes.ROOT
@@ -23,14 +24,8 @@ FILE = ROOT / "docs" / "examples" / "impaired-links.toml"
 GRPC_PORT = 29759
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(400)]
-for _reason, _holds in (
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("iperf3"):
+    pytest.skip(reason, allow_module_level=True)
 
 SOURCE = """\
 title = "A source of a constant rate"

@@ -12,6 +12,7 @@ import pytest
 
 from fairlane import probes
 from fairlane.fabrics import leftovers, raw
+from tests import missing
 from tests.fabrics.late import summary_of
 
 ROOT = probes.ROOT
@@ -22,14 +23,8 @@ GRPC_PORT = 29659
 SLOW_S, LONG_S, LOSSY_S, END_S = 9.0, 14.0, 21.0, 26.0
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
-for _reason, _holds in (
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("iperf3"):
+    pytest.skip(reason, allow_module_level=True)
 
 
 def means(folder: Path) -> dict[str, float]:

@@ -16,20 +16,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fairlane import api, probes
+from fairlane import api
 from fairlane.experiments import loader
 from fairlane.fabrics import leftovers
+from tests import missing
 from tests.fabrics.late import summary_of
 from tests.waiting import until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
-for _reason, _holds in (
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet():
+    pytest.skip(reason, allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GRPC_PORT = 27559

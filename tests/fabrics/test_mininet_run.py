@@ -18,21 +18,15 @@ from pathlib import Path
 
 import pytest
 
-from fairlane import probes
 from fairlane.fabrics import leftovers
 from fairlane.fabrics.processes import Identity
+from tests import missing
 from tests.fabrics.late import summary_of
 from tests.running import Run, flows_are_up, runs
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
-for _reason, _holds in (
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("iperf3"):
+    pytest.skip(reason, allow_module_level=True)
 
 # Not 9559: a run of someone else may be under way.
 GRPC_PORT = 29559

@@ -16,6 +16,7 @@ from fairlane.experiments import loader, paths
 from fairlane.fabrics import leftovers, raw
 from fairlane.results import unfinished
 from fairlane.topologies import addressing, equal_cost
+from tests import missing
 from tests.experiments.test_equal_cost import headers
 from tests.fabrics.late import summary_of
 
@@ -24,14 +25,8 @@ ROOT = probes.ROOT
 GRPC_PORT = 28159
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(180)]
-for _reason, _holds in (
-    ("needs root", probes.is_root()),
-    ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-    ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-    ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-):
-    if not _holds:
-        pytest.skip(_reason, allow_module_level=True)
+if reason := missing.for_mininet("iperf3"):
+    pytest.skip(reason, allow_module_level=True)
 
 NETWORK = """\
 title = "Two leaves and three spines"

@@ -27,7 +27,7 @@ def test_rates(text: str, rate_bps: float) -> None:
         (["--duration", "nan"], "'nan': a positive number of seconds"),
         (["--port", "5005"], "'5005': RTP data uses an even port from 2 to 65534, RTCP the next one"),
         (["--packet-bytes", "40"], "'40': from 56"),
-        (["--peer", "10.0.0.256"], "'10.0.0.256' is no IPv4 address"),
+        (["--peer", "10.0.0.256"], "'10.0.0.256' is no IPv4 or IPv6 address"),
         (["--ssrc", "-1"], "'-1': an SSRC is a number from 0 to 4294967295"),
         (["--pacing-jitter", "2"], "'2': a fraction from 0 to 1"),
         (["--param", "air=5"], "--param air=5: als knows max_rate_bps=, desired_rate_bps=, initial_air_bps="),

@@ -16,21 +16,13 @@ from fairlane.experiments import loader
 from fairlane.fabrics import flows, virtual_fabric
 from fairlane.paper import on_mininet, read_row, wall_clock
 from fairlane.paper.row import Row
+from tests import missing
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="needs the module fairlane.native (make build)")
 
 ROOT = probes.ROOT
 GRPC_PORT = 29959
-_LACKS = [
-    reason
-    for reason, holds in (
-        ("needs root", probes.is_root()),
-        ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-        ("needs iperf3 (apt-get install iperf3)", probes.program("iperf3") is not None),
-        ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-    )
-    if not holds
-]
+LACKING = missing.for_mininet("iperf3")
 
 FILE = """\
 title = "A row on both clocks"
@@ -192,7 +184,7 @@ def test_the_files_at_hand_can_run_there() -> None:
 
 @pytest.mark.root
 @pytest.mark.timeout(240)
-@pytest.mark.skipif(bool(_LACKS), reason="; ".join(_LACKS))
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
 def test_a_row_is_run_for_real_once_and_shown_beside_virtual_time(tmp_path: Path) -> None:
     (tmp_path / "both.toml").write_text(FILE)
 

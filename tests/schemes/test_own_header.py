@@ -21,6 +21,7 @@ from fairlane.hosts.wire.formats import formats_of
 from fairlane.inputs.located_toml import tomllib
 from fairlane.schemes import registry
 from fairlane.studies import points, read
+from tests import missing
 
 pytestmark = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 
@@ -134,13 +135,8 @@ def test_a_window_follows_what_each_switch_of_the_path_writes() -> None:
 @pytest.mark.root
 @pytest.mark.timeout(180)
 def test_the_same_on_mininet(tmp_path: Path) -> None:
-    for reason, holds in (
-        ("needs root", probes.is_root()),
-        ("needs Mininet (apt-get install mininet)", probes.has_mininet()),
-        ("needs the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-    ):
-        if not holds:
-            pytest.skip(reason)
+    if reason := missing.for_mininet():
+        pytest.skip(reason)
     command = [sys.executable, "-m", "fairlane", "run", str(NETWORK), "--scheme", str(EXAMPLE), "--fabric", "mininet"]
     command += ["--target", "embedded", "--duration", "8", "--out", str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -14,16 +14,9 @@ import pytest
 from fairlane import api, cli, probes
 from fairlane.inputs import located_toml
 from fairlane.inputs.located_toml import ConfigError
+from tests import missing
 
-LACKING = ", ".join(
-    what
-    for what, there in (
-        ("root", probes.is_root()),
-        ("Mininet (apt-get install mininet)", probes.has_mininet()),
-        ("the switch and the compiler (make build)", all(probes.program(n) for n in ("fairlane-switch", "fairlane-compile"))),
-    )
-    if not there
-)
+LACKING = missing.for_mininet()
 # Not 9559: a run of someone else may be under way.
 MININET = ("--fabric", "mininet", "--target", "embedded", "--grpc-port", "29859", "--no-keep-awake")
 LABELS = probes.ROOT / "docs" / "examples" / "labels"
@@ -355,14 +348,14 @@ def test_every_event_and_call_in_virtual_time(here: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.root
 @pytest.mark.timeout(180)
-@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
 def test_every_event_and_call_on_mininet(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_events(records_of_events(here, monkeypatch, *MININET))
 
 
 @pytest.mark.root
 @pytest.mark.timeout(180)
-@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
 def test_the_same_class_on_mininet(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """UDP flows alone: iperf3 is not needed."""
     files = ("--program", "own.p4", "--control", "own.py")
@@ -378,7 +371,7 @@ def test_the_same_class_on_mininet(here: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.root
 @pytest.mark.timeout(180)
-@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+@pytest.mark.skipif(bool(LACKING), reason=LACKING)
 @pytest.mark.parametrize("event", ["on_start(self, switch)", "on_interval(self)"])
 def test_an_exception_ends_a_run_on_mininet(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], event: str

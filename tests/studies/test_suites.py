@@ -23,7 +23,7 @@ from fairlane.experiments import loader
 from fairlane.experiments.model import Experiment
 from fairlane.hosts import own_algorithms
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.hosts.records import HEADERS_BYTES
+from fairlane.hosts.records import headers_bytes
 from fairlane.inputs.located_toml import ConfigError
 from fairlane.results.series import FlowRecord, LinkRecord, Series, Steps
 from fairlane.suites import carry_out, cases, distributions, media
@@ -134,7 +134,7 @@ def test_media_are_a_video_and_an_audio(path: Path) -> None:
         source = video.settings.source
         assert (source.kind, source.min_rate_bps, source.max_rate_bps, source.frames_per_second) == ("film", 150e3, 1.5e6, 30)
     for audio in audios:
-        payload = audio.settings.packet_bytes - HEADERS_BYTES
+        payload = audio.settings.packet_bytes - headers_bytes(4)
         assert audio.settings.parameters.rate_bps * payload / audio.settings.packet_bytes == pytest.approx(20e3)
 
 

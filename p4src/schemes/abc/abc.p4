@@ -146,7 +146,7 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
             abc_busy.write(index, busy);
             abc_waited.write(index, waited);
 
-            if (hdr.ipv4.isValid() && hdr.ipv4.diffserv & 3 != 0) {
+            if (hdr.IP.isValid() && hdr.IP.diffserv & 3 != 0) {
                 bit<32> token;
                 bit<64> part = eta;
                 bit<64> x = (((bit<64>)standard_metadata.deq_qdepth + 1) * (bit<64>)standard_metadata.packet_length * sigma) >> 24;
@@ -162,11 +162,11 @@ control Abc(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
                 abc_token.read(token, index);
                 token = token + (bit<32>)f;
                 if (token > ABC_LIMIT) { token = ABC_LIMIT; }
-                if (hdr.ipv4.diffserv[1:0] == ACCELERATE) {
+                if (hdr.IP.diffserv[1:0] == ACCELERATE) {
                     if (token > ABC_ONE) {
                         token = token - ABC_ONE;
                     } else {
-                        hdr.ipv4.diffserv[1:0] = BRAKE;
+                        hdr.IP.diffserv[1:0] = BRAKE;
                         brakes.count(index);
                     }
                 }

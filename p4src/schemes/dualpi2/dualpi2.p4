@@ -55,7 +55,7 @@ control DualArrival(inout headers_t hdr, inout standard_metadata_t standard_meta
     }
 
     apply {
-        if (hdr.ipv4.isValid() && hdr.ipv4.diffserv & 1 == 1) {
+        if (hdr.IP.isValid() && hdr.IP.diffserv & 1 == 1) {
             dualpi2_ports.apply();
         }
     }
@@ -129,8 +129,8 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                     overload.count(index);
                 }
                 bit<2> code = 0;
-                if (hdr.ipv4.isValid()) {
-                    code = hdr.ipv4.diffserv[1:0];
+                if (hdr.IP.isValid()) {
+                    code = hdr.IP.diffserv[1:0];
                 }
                 bool scalable = code != 0 && (low_latency || code == 1 || code == 3);
                 // p'^2 of two halves, so that products have 64 bits at most; only the result is rounded.
@@ -155,7 +155,7 @@ control DualDeparture(inout headers_t hdr, inout standard_metadata_t standard_me
                     mark_to_drop(standard_metadata);
                     drops.count(index);
                 } else if (code != 3 && (happens || (overloaded && scalable))) {
-                    hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
+                    hdr.IP.diffserv = hdr.IP.diffserv | 3;
                     marks.count(index);
                     if (low_latency) {
                         low_latency_marks.count(index);

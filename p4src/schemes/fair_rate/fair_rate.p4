@@ -2,7 +2,11 @@
 // U = the port's utilisation. The controller sets both for each port every second. This runs in egress, so that every copy
 // of a multicast packet gets the values of its own port, as late as possible.
 
+#include "../../udp_checksum.p4"
+
 control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    UdpChecksum() checksum_of_rate;
+    UdpChecksum() checksum_of_utilisation;
     bit<64> fair_rate_bps = 0;
     bit<32> port_utilisation_ppm = 0;
 
@@ -22,10 +26,11 @@ control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadat
     apply {
         if (hdr.alsf.isValid()) {
             if (fair_rate.apply().hit && hdr.alsf.desired_rate_bps >= fair_rate_bps) {
+                // Over IPv4 senders use checksum 0 [ALS sec 3.5]; a packet with another checksum must survive our change.
+                checksum_of_rate.apply(hdr, hdr.alsf.desired_rate_bps, fair_rate_bps);
+                checksum_of_utilisation.apply(hdr, (bit<64>)hdr.alsf.utilisation_ppm, (bit<64>)port_utilisation_ppm);
                 hdr.alsf.desired_rate_bps = fair_rate_bps;
                 hdr.alsf.utilisation_ppm = port_utilisation_ppm;
-                // Senders use checksum 0 [ALS sec 3.5]; a packet with another checksum must survive our change.
-                hdr.udp.checksum = 0;
             }
         }
     }

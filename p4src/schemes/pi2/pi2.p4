@@ -33,8 +33,8 @@ control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bo
         pi2_probability.read(p, index);
         if (p != 0 && queue > PI2_FEW) {
             bit<2> code = 0;
-            if (ecn && hdr.ipv4.isValid()) {
-                code = hdr.ipv4.diffserv[1:0];
+            if (ecn && hdr.IP.isValid()) {
+                code = hdr.IP.diffserv[1:0];
             }
             bit<32> first;
             bit<32> second;
@@ -46,7 +46,7 @@ control Pi2Decision(inout headers_t hdr, in port_t port, in bit<32> queue, in bo
                 discard = true;
                 drops.count(index);
             } else if ((twice && code == 2) || (once && code[0:0] == 1)) {
-                hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
+                hdr.IP.diffserv = hdr.IP.diffserv | 3;
                 marks.count(index);
             }
         }

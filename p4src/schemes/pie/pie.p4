@@ -69,8 +69,8 @@ control PieDecision(inout headers_t hdr, in port_t port, in bit<32> queue, in bi
                 bit<32> draw;
                 random(draw, 0, 0xFFFFFFFF);
                 if ((bit<64>)draw << (PIE_UNIT_BITS - 32) < p) {
-                    if (ecn && p < PIE_TENTH && hdr.ipv4.isValid() && hdr.ipv4.diffserv & 3 != 0) {
-                        hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
+                    if (ecn && p < PIE_TENTH && hdr.IP.isValid() && hdr.IP.diffserv & 3 != 0) {
+                        hdr.IP.diffserv = hdr.IP.diffserv | 3;
                         marks.count(index);
                     } else {
                         discard = true;

@@ -74,7 +74,7 @@ control ProtectionCell(in bit<32> index, in bit<48> now, in protection_limits_t 
 }
 
 control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_metadata_t standard_metadata) {
-    Mix() mix;
+    MixAddresses() mix;
     ProtectionCell() first_cell;
     ProtectionCell() second_cell;
 
@@ -97,8 +97,8 @@ control Hold(in headers_t hdr, in port_t port, in bit<48> now, inout standard_me
         // A scheme may have dropped a copy before.
         if (standard_metadata.egress_spec != DROP_PORT && limits_of_port.apply().hit) {
             // The golden ratio's bits: neighbouring ports give distant values.
-            bit<64> x = (hdr.ipv4.src_address ++ hdr.ipv4.dst_address) ^ ((bit<64>)port * 0x9E3779B97F4A7C15);
-            mix.apply(x);
+            bit<64> x = (bit<64>)port * 0x9E3779B97F4A7C15;
+            mix.apply(hdr, x);
             bit<32> first_index = x[31:0] & (PROTECTION_ROW - 1);
             bit<32> second_index = PROTECTION_ROW + (x[63:32] & (PROTECTION_ROW - 1));
             protection_cell_t first;

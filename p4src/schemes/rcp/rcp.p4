@@ -23,6 +23,7 @@
 // All terms round down; R moves by less than 1 bit/s or a relative 2^-20 too little in each update.
 
 #include "reciprocal.p4"
+#include "../../udp_checksum.p4"
 
 const bit<64> RCP_ONE = 1 << 20;
 const bit<64> RCP_MOST = 8 << 20;  // of E/d, s/d and delay/d
@@ -40,6 +41,7 @@ register<bit<48>>(PORTS) rcp_next_update;
 
 control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     Reciprocal() reciprocal;
+    UdpChecksum() checksum;
     bit<64> capacity = 0;
     bit<32> period = 0;
     bit<64> alpha = 0;
@@ -142,9 +144,8 @@ control RcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
                     rcp_rtt.write(index, d);
                 }
                 if (hdr.rate.rate_bps > rate) {
+                    checksum.apply(hdr, hdr.rate.rate_bps, rate);
                     hdr.rate.rate_bps = rate;
-                    // A checksum would cover the header.
-                    hdr.udp.checksum = 0;
                 }
             }
         }

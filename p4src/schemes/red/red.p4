@@ -189,8 +189,8 @@ control RedDecision(inout headers_t hdr, in port_t port, in bit<32> queue, in bi
             if (spread >= RED_ONE || ((RED_ONE - spread) * (bit<64>)draw) >> RED_UNIT_BITS < probability) {
                 count = 1;
 #ifdef RED_ECN
-                if (red.ecn && hdr.ipv4.diffserv & ECN_BITS != ECN_NOT_CAPABLE) {
-                    hdr.ipv4.diffserv = hdr.ipv4.diffserv | ECN_CONGESTION;
+                if (red.ecn && hdr.IP.diffserv & ECN_BITS != ECN_NOT_CAPABLE) {
+                    hdr.IP.diffserv = hdr.IP.diffserv | ECN_CONGESTION;
                     marks.count(index);
                 } else {
                     discard = true;

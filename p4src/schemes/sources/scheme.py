@@ -13,7 +13,8 @@ class Sources(Parameters):
 
 
 def _believed(address: int, port: int) -> Entry:
-    return Entry("AlsIngress.sources.source_at", "believe", keys={"hdr.ipv4.src_address": address, "standard_metadata.ingress_port": port})
+    key = "hdr.ipv4.src_address" if address < 1 << 32 else "hdr.ipv6.src_address"
+    return Entry("AlsIngress.sources.source_at", "believe", keys={key: address, "standard_metadata.ingress_port": port})
 
 
 SCHEME = Scheme(

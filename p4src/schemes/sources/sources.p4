@@ -3,7 +3,7 @@
 //
 //   (source address, ingress port) --source_at--> believe | disbelieve: dropped, and counted by ingress port
 //
-// The controller fills the table from topology and addresses. Its own packets pass, and frames that are not IPv4, which Forward drops.
+// The controller fills the table from topology and addresses. Its own packets pass, and frames that are not IP, which Forward drops.
 
 counter(PORTS, CounterType.packets_and_bytes) disbelieved;
 
@@ -18,7 +18,7 @@ control Sources(inout headers_t hdr, inout standard_metadata_t standard_metadata
 
     table source_at {
         key = {
-            hdr.ipv4.src_address : exact;
+            hdr.IP.src_address : exact;
             standard_metadata.ingress_port : exact;
         }
         actions = { believe; disbelieve; }
@@ -27,7 +27,7 @@ control Sources(inout headers_t hdr, inout standard_metadata_t standard_metadata
     }
 
     apply {
-        if (hdr.ipv4.isValid() && standard_metadata.ingress_port != CPU_PORT) {
+        if (hdr.IP.isValid() && standard_metadata.ingress_port != CPU_PORT) {
             source_at.apply();
         }
     }

@@ -26,9 +26,9 @@ control Step(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
 
     apply {
         if (standard_metadata.egress_spec != DROP_PORT) {
-            if (step_parameters.apply().hit && hdr.ipv4.isValid() && hdr.ipv4.diffserv & 3 != 0
+            if (step_parameters.apply().hit && hdr.IP.isValid() && hdr.IP.diffserv & 3 != 0
                     && (standard_metadata.deq_timedelta > longest || (bit<32>)standard_metadata.enq_qdepth >= most)) {
-                hdr.ipv4.diffserv = hdr.ipv4.diffserv | 3;
+                hdr.IP.diffserv = hdr.IP.diffserv | 3;
                 marks.count((bit<32>)standard_metadata.egress_port);
             }
         }

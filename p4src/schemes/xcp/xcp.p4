@@ -27,6 +27,7 @@
 // All terms round down.
 
 #include "reciprocal.p4"
+#include "../../udp_checksum.p4"
 
 const bit<64> XCP_MOST = 8 << 20;  // of Q/(C d)
 const bit<32> XCP_LONGEST = (1 << 24) - 1;  // microseconds
@@ -50,6 +51,7 @@ register<bit<64>>(PORTS) xcp_to_take;   // of h + max(-F, 0)
 
 control XcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     Reciprocal() reciprocal;
+    UdpChecksum() checksum;
     bit<64> capacity = 0;
     bit<32> least = 0;
     bit<64> alpha = 0;
@@ -178,9 +180,8 @@ control XcpArrival(inout headers_t hdr, inout standard_metadata_t standard_metad
                 bit<64> change = XCP_UNCHANGED + more - fewer;
                 bit<64> carried = hdr.congestion.change_bps;
                 if (carried > change) {
+                    checksum.apply(hdr, carried, change);
                     hdr.congestion.change_bps = change;
-                    // A checksum would cover the header.
-                    hdr.udp.checksum = 0;
                 } else {
                     // A router before this one gave less: so does this one.
                     fewer = fewer + (change - carried);

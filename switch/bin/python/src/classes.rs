@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use fairlane_device::Scheduler;
 use fairlane_endpoint::circuit_breaker::CircuitBreaker;
 use fairlane_endpoint::wire::rtcp::{self, Alsf, LayerEntry, ReportBlock, SenderInfo};
-use fairlane_endpoint::MAX_PACKET_BYTES;
+use fairlane_endpoint::{Ip, MAX_PACKET_BYTES};
 use fairlane_tcp::{Config, Ftp};
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, ImpairmentsChange, Jitter, LossModel, TcpSpec};
 use pyo3::exceptions::PyTypeError;
@@ -205,6 +205,9 @@ impl RtpOptions {
     }
 }
 
+/// TCP header without options.
+const TCP_BYTES: usize = 20;
+
 #[derive(FromPyObject)]
 pub(crate) struct Tcp<'py> {
     flavour: String,
@@ -215,18 +218,20 @@ pub(crate) struct Tcp<'py> {
 }
 
 impl Tcp<'_> {
-    /// Raises ValueError, TypeError.
-    pub(crate) fn kind(&self) -> PyResult<FlowKind> {
+    /// Over a version of IP. Raises ValueError, TypeError.
+    pub(crate) fn kind(&self, ip: Ip) -> PyResult<FlowKind> {
         let source = self.bytes.map_or(Ftp::Persistent, Ftp::Bytes);
-        Ok(FlowKind::Tcp(TcpSpec { config: self.config()?, source, sending_jitter: self.sending_jitter_ns }))
+        Ok(FlowKind::Tcp(TcpSpec { config: self.config(ip)?, source, sending_jitter: self.sending_jitter_ns }))
     }
 
-    fn config(&self) -> PyResult<Config> {
+    fn config(&self, ip: Ip) -> PyResult<Config> {
         let packet_bytes = self.packet_bytes;
-        if !(80..=MAX_PACKET_BYTES).contains(&packet_bytes) {
-            return Err(refused(format!("packet_bytes: 80 to {MAX_PACKET_BYTES}, IP header included, got {packet_bytes}")));
+        let headers = (ip.header_bytes() + TCP_BYTES) as u32;
+        let least = headers + 40;
+        if !(least..=MAX_PACKET_BYTES).contains(&packet_bytes) {
+            return Err(refused(format!("packet_bytes: {least} to {MAX_PACKET_BYTES}, IP header included, got {packet_bytes}")));
         }
-        let mut config = Config { flavour: self.flavour.parse().map_err(refused)?, mss: packet_bytes - 40, ..Config::default() };
+        let mut config = Config { flavour: self.flavour.parse().map_err(refused)?, mss: packet_bytes - headers, ..Config::default() };
         for (key, value) in self.options.iter().flat_map(|options| options.iter()) {
             let key: String = key.extract()?;
             match key.as_str() {

@@ -1,14 +1,13 @@
 //! One end of a flow over UDP sockets, for a host of a real network.
 
-use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_random::Stream;
 use fairlane_endpoint::{
-    check_session, Backlog, End, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
+    check_session, Backlog, End, Ip, Life, RawReceiver, RawSender, RawSpec, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
 };
 use fairlane_host::{Addresses, Arrival, Driver, Progress, Role, SocketError, Sockets, Trace};
+use fairlane_random::Stream;
 use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -16,12 +15,13 @@ use pyo3::types::PyBytes;
 use crate::application::Application;
 use crate::classes::{self, Half, Reception, RtpOptions, Session, Spec};
 use crate::records::Log;
-use crate::{ipv4, refused};
+use crate::{address, ipv4, refused};
 
 /// A `classes::Place` whose addresses were read.
 struct Place {
-    local: Ipv4Addr,
-    peer: Ipv4Addr,
+    ip: Ip,
+    local: u32,
+    peer: u32,
     base_group: Option<u32>,
     given: classes::Place,
 }
@@ -30,13 +30,16 @@ impl Place {
     /// Raises ValueError.
     fn of(given: Spec<classes::Place>) -> PyResult<Place> {
         let given = given.0;
-        let (local, peer) = (ipv4(&given.local)?.into(), ipv4(&given.peer)?.into());
-        Ok(Place { local, peer, base_group: given.base_group.as_deref().map(ipv4).transpose()?, given })
+        let ((ip, local), (other, peer)) = (address(&given.local)?, address(&given.peer)?);
+        if other != ip {
+            return Err(refused(format!("{} and {} are addresses of two versions of IP", given.local, given.peer)));
+        }
+        Ok(Place { ip, local, peer, base_group: given.base_group.as_deref().map(ipv4).transpose()?, given })
     }
 
     /// Of an end that talks to `peer`.
     fn life(&self, peer: u32) -> Life {
-        Life { peer, start: self.given.start_ns, stop: self.given.stop_ns }
+        Life { peer, ip: self.ip, start: self.given.start_ns, stop: self.given.stop_ns }
     }
 
     fn source(&self) -> Stream {
@@ -50,12 +53,13 @@ impl Place {
             (true, Some(_)) => Role::LayeredSender,
             (false, Some(_)) => Role::LayeredReceiver,
         };
-        let Place { local, peer, given: classes::Place { port, wake_fd: wake, film_fd: film, epoch_ns, marks_ns, arrivals, .. }, .. } =
-            self;
+        let Place {
+            ip, local, peer, given: classes::Place { port, wake_fd: wake, film_fd: film, epoch_ns, marks_ns, arrivals, .. }, ..
+        } = self;
         let driver = match arrivals {
             None => {
                 let (wake, film) = (wake.map(kept).transpose()?, film.map(kept).transpose()?);
-                let sockets = Sockets::open(Addresses { role, local, peer, port, wake, film }).map_err(unopened)?;
+                let sockets = Sockets::open(Addresses { role, ip, local, peer, port, wake, film }).map_err(unopened)?;
                 Driving::Sockets(Box::new(Driver::new(Box::new(end), sockets, epoch_ns, marks_ns)))
             }
             Some(arrivals) => {
@@ -133,9 +137,9 @@ impl HostEnd {
         let options = options.map(|options| options.0).unwrap_or_default();
         let Session { packet_bytes, session_bandwidth_bps, pacing_jitter, phase, exact_loss, .. } = session;
         let application = options.application();
-        check_session(packet_bytes, application.is_some(), session_bandwidth_bps, pacing_jitter, phase).map_err(refused)?;
+        check_session(place.ip, packet_bytes, application.is_some(), session_bandwidth_bps, pacing_jitter, phase).map_err(refused)?;
         let backlog = application
-            .map(|application| Backlog::new(application, packet_bytes, place.given.start_ns, place.source()).map_err(refused))
+            .map(|application| Backlog::new(application, place.ip, packet_bytes, place.given.start_ns, place.source()).map_err(refused))
             .transpose()?;
         let algorithm = half.python(py)?;
         let spec = SenderSpec {
@@ -151,7 +155,7 @@ impl HostEnd {
             circuit_breaker: options.circuit_breaker(),
             report_interval: options.report_interval_ns,
         };
-        let end = RtpSender::new(place.life(place.base_group.unwrap_or(place.peer.into())), spec, algorithm, backlog, place.given.seed);
+        let end = RtpSender::new(place.life(place.base_group.unwrap_or(place.peer)), spec, algorithm, backlog, place.given.seed);
         place.open(true, end)
     }
 
@@ -174,7 +178,7 @@ impl HostEnd {
             base_group: place.base_group,
             rtcp: reception.rtcp,
         };
-        let end = RtpReceiver::new(place.life(place.peer.into()), spec, algorithm, place.given.seed);
+        let end = RtpReceiver::new(place.life(place.peer), spec, algorithm, place.given.seed);
         place.open(false, end)
     }
 
@@ -184,7 +188,7 @@ impl HostEnd {
     fn source(place: Spec<classes::Place>, application: &Application, packet_bytes: u32) -> PyResult<HostEnd> {
         let place = Place::of(place)?;
         let spec = RawSpec { traffic: application.traffic()?, packet_bytes };
-        let sender = RawSender::new(place.life(place.peer.into()), spec, place.source()).map_err(refused)?;
+        let sender = RawSender::new(place.life(place.peer), spec, place.source()).map_err(refused)?;
         place.open(true, sender)
     }
 
@@ -192,7 +196,7 @@ impl HostEnd {
     #[staticmethod]
     fn sink(place: Spec<classes::Place>) -> PyResult<HostEnd> {
         let place = Place::of(place)?;
-        let end = RawReceiver::new(place.life(place.peer.into()));
+        let end = RawReceiver::new(place.life(place.peer));
         place.open(false, end)
     }
 

@@ -22,7 +22,7 @@ use fairlane_device::rows::{self, Further, PortRows};
 use fairlane_device::DropCause;
 use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
-use fairlane_endpoint::RawSpec;
+use fairlane_endpoint::{Ip, RawSpec};
 use fairlane_memory as _;
 use fairlane_virtual::record::{LinkSample, Measured, PortSample, QueueSample};
 use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
@@ -52,6 +52,12 @@ fn ended(error: RunError) -> PyErr {
 
 fn ipv4(text: &str) -> PyResult<u32> {
     text.parse::<std::net::Ipv4Addr>().map(u32::from).map_err(|_| refused(format!("{text:?} is no IPv4 address")))
+}
+
+/// An address of a host, as `fairlane_endpoint::ip` has them.
+fn address(text: &str) -> PyResult<(Ip, u32)> {
+    let address = text.parse().ok().and_then(Ip::host);
+    address.ok_or_else(|| refused(format!("{text:?} is no IPv4 address, and no IPv6 address of a network's hosts")))
 }
 
 fn mac(text: &str) -> PyResult<[u8; 6]> {
@@ -99,7 +105,8 @@ impl Network {
 
     /// Adds a host. Raises ValueError.
     fn add_host(&mut self, name: &str, ip: &str, mac_address: &str, gateway_mac: &str) -> PyResult<()> {
-        let address = HostAddress { ip: ipv4(ip)?, mac: mac(mac_address)?, gateway_mac: mac(gateway_mac)? };
+        let (version, ip) = address(ip)?;
+        let address = HostAddress { version, ip, mac: mac(mac_address)?, gateway_mac: mac(gateway_mac)? };
         self.inner.add_host(name, address).map(drop).map_err(refused)
     }
 
@@ -188,7 +195,8 @@ impl Network {
 
     /// Adds a bulk TCP flow. Raises ValueError.
     fn add_tcp_flow(&mut self, path: Spec<FlowPath>, tcp: Spec<Tcp<'_>>) -> PyResult<()> {
-        self.inner.add_flow(path.0.flow(tcp.0.kind()?)).map_err(refused)
+        let kind = tcp.0.kind(self.inner.ip())?;
+        self.inner.add_flow(path.0.flow(kind)).map_err(refused)
     }
 
     /// Adds a flow of datagrams without feedback: what the application produces leaves at once, in datagrams of at most packet_bytes.

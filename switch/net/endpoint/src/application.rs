@@ -10,16 +10,31 @@ use crate::raw::{RawSource, RawTraffic, MAX_EMISSION};
 use crate::record::FlowRecord;
 use crate::wire::rtp::HEADER_BYTES;
 use crate::wire::stamp::MEDIA_BYTES;
-use crate::{Nanos, IP_UDP_BYTES};
+use crate::{Ip, Nanos};
 
-/// Bytes of IPv4, UDP and RTP headers.
-const HEADERS: u32 = (IP_UDP_BYTES + HEADER_BYTES) as u32;
-/// The smallest datagram: headers, stamp, instant of production.
-pub(crate) const MIN_BYTES: u32 = HEADERS + MEDIA_BYTES as u32;
-/// What a packet of a film holds beside what was encoded.
-const FILM_HEADERS: u32 = MIN_BYTES + HEADER_BYTES as u32;
-/// Smaller packets would be headers for the most part.
-const LEAST_FILM_BYTES: u32 = 2 * FILM_HEADERS;
+/// Of packets, over a version of IP (bytes).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// IP, UDP and RTP headers.
+    headers: u32,
+    /// The smallest datagram: headers, stamp, instant of production.
+    pub(crate) least: u32,
+    /// What a packet of a film holds beside what was encoded.
+    film_headers: u32,
+}
+
+impl Sizes {
+    pub(crate) const fn of(ip: Ip) -> Sizes {
+        let headers = (ip.udp_bytes() + HEADER_BYTES) as u32;
+        let least = headers + MEDIA_BYTES as u32;
+        Sizes { headers, least, film_headers: least + HEADER_BYTES as u32 }
+    }
+
+    /// Smaller packets of a film would be headers for the most part.
+    const fn least_film(self) -> u32 {
+        2 * self.film_headers
+    }
+}
 
 /// An application above a rate-adaptive flow.
 pub struct Application {
@@ -71,6 +86,7 @@ enum Feed {
 pub struct Backlog {
     feed: Feed,
     film: Option<Film>,
+    sizes: Sizes,
     packet_bytes: u32,
     buffer_packets: usize,
     start: Nanos,
@@ -87,23 +103,25 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// `stream`: the flow's own. `start`: instant of the source's beginning.
+    /// `packet_bytes`: of datagrams over `ip`. `stream`: the flow's own. `start`: instant of the source's beginning.
     ///
     /// # Errors
     /// A buffer that holds nothing, and what the source refuses.
-    pub fn new(application: Application, packet_bytes: u32, start: Nanos, stream: Stream) -> Result<Backlog, String> {
+    pub fn new(application: Application, ip: Ip, packet_bytes: u32, start: Nanos, stream: Stream) -> Result<Backlog, String> {
+        let sizes = Sizes::of(ip);
         if application.buffer_packets == 0 {
             return Err("buffer_packets: a buffer of 0 packets holds none: give at least 1".into());
         }
         if let Produces::ModelledFilm(film) | Produces::Film(film) = &application.produces {
             film.check()?;
-            if packet_bytes < LEAST_FILM_BYTES {
-                return Err(format!("packet_bytes: packets of a film need {LEAST_FILM_BYTES} bytes or more, got {packet_bytes}"));
+            let least = sizes.least_film();
+            if packet_bytes < least {
+                return Err(format!("packet_bytes: packets of a film need {least} bytes or more, got {packet_bytes}"));
             }
         }
         let (feed, film) = match application.produces {
             Produces::Traffic(traffic) => {
-                let (mut source, with_headers) = traffic.source(packet_bytes, MIN_BYTES, stream).map_err(|error| error.to_string())?;
+                let (mut source, with_headers) = traffic.source(packet_bytes, sizes.least, stream).map_err(|error| error.to_string())?;
                 let pending = source.next();
                 (Feed::Source { source, with_headers, pending }, None)
             }
@@ -113,6 +131,7 @@ impl Backlog {
         Ok(Backlog {
             feed,
             film,
+            sizes,
             packet_bytes,
             buffer_packets: application.buffer_packets as usize,
             start,
@@ -143,8 +162,8 @@ impl Backlog {
 
     /// What an encoder may produce of a flow's rate. `drains`: less while data wait.
     pub(crate) fn encoder_rate_bps(&self, rate_bps: f64, drains: bool) -> Option<f64> {
-        let payload = self.packet_bytes - FILM_HEADERS;
-        self.film.map(|film| film.encoder_rate_bps(rate_bps, FILM_HEADERS, payload, self.waiting_bytes, drains))
+        let payload = self.packet_bytes - self.sizes.film_headers;
+        self.film.map(|film| film.encoder_rate_bps(rate_bps, self.sizes.film_headers, payload, self.waiting_bytes, drains))
     }
 
     /// Takes in what was produced by now, and says which frames. `rate_bps`: the flow's. `encoder_bps`: what an encoder may produce of it.
@@ -155,13 +174,13 @@ impl Backlog {
                 Feed::Source { source, with_headers, pending } => {
                     let emitted = pending.take().map_or(0, |emission| emission.bytes);
                     *pending = source.next();
-                    let headers = if *with_headers { 0 } else { HEADERS };
+                    let headers = if *with_headers { 0 } else { self.sizes.headers };
                     let most = u64::from(self.packet_bytes - headers);
                     let mut left = emitted.min(MAX_EMISSION);
                     while left > 0 {
                         let part = left.min(most);
                         left -= part;
-                        self.push(Piece { produced: at, bytes: (part as u32 + headers).max(MIN_BYTES), content: Vec::new() });
+                        self.push(Piece { produced: at, bytes: (part as u32 + headers).max(self.sizes.least), content: Vec::new() });
                     }
                 }
                 Feed::Encoder(encoder) => {
@@ -177,21 +196,21 @@ impl Backlog {
     }
 
     fn push_modelled(&mut self, at: Nanos, timestamp: u32, bytes: u64, encoder_bps: f64) -> Option<FlowRecord> {
-        let most = u64::from(self.packet_bytes - FILM_HEADERS);
+        let most = u64::from(self.packet_bytes - self.sizes.film_headers);
         let mut left = bytes.min(MAX_EMISSION);
         let mut frame = None;
         while left > 0 {
             let part = left.min(most);
             left -= part;
             let content = modelled_header(self.film_sequence, timestamp, left == 0).to_vec();
-            frame = self.push_film(at, part as u32 + FILM_HEADERS, content, encoder_bps);
+            frame = self.push_film(at, part as u32 + self.sizes.film_headers, content, encoder_bps);
         }
         frame
     }
 
     /// A packet of a film from the program beside the end. `Err`: it is none, or too large.
     pub(crate) fn take_film(&mut self, produced: Nanos, packet: &[u8], encoder_bps: f64) -> Result<Option<FlowRecord>, ()> {
-        let bytes = packet.len() as u64 + u64::from(MIN_BYTES);
+        let bytes = packet.len() as u64 + u64::from(self.sizes.least);
         if looked_at(packet).is_none() || bytes > u64::from(self.packet_bytes) {
             return Err(());
         }
@@ -203,7 +222,7 @@ impl Backlog {
         let (timestamp, last) = looked_at(&content)?;
         self.film_sequence = self.film_sequence.wrapping_add(1);
         self.handed.packets += 1;
-        self.handed.bytes += u64::from(bytes - MIN_BYTES);
+        self.handed.bytes += u64::from(bytes - self.sizes.least);
         self.handed.discarded += u64::from(!self.push(Piece { produced, bytes, content }));
         last.then(|| {
             let Handed { packets, bytes, discarded } = std::mem::take(&mut self.handed);
@@ -252,7 +271,7 @@ mod tests {
     fn backlog(buffer_packets: u32, emissions: &[(Nanos, u64)]) -> Backlog {
         let emissions: Vec<_> = emissions.iter().map(|&(at, bytes)| Emission { at, bytes }).collect();
         let traffic = RawTraffic::Other { source: Box::new(emissions.into_iter()), with_headers: false };
-        Backlog::new(Application { produces: Produces::Traffic(traffic), buffer_packets }, 1000, 100, Stream::new(1, "test"))
+        Backlog::new(Application { produces: Produces::Traffic(traffic), buffer_packets }, Ip::V4, 1000, 100, Stream::new(1, "test"))
             .expect("a good source")
     }
 
@@ -264,7 +283,7 @@ mod tests {
         let taken: Vec<_> =
             std::iter::from_fn(|| backlog.first().cloned().inspect(|_| backlog.pop())).map(|piece| (piece.produced, piece.bytes)).collect();
         // 960 bytes of a packet are the frame's; 80 are left of 2000; no packet is smaller than its headers and stamps.
-        assert_eq!(taken, [(100, 1000), (100, 1000), (100, 120), (150, MIN_BYTES)]);
+        assert_eq!(taken, [(100, 1000), (100, 1000), (100, 120), (150, Sizes::of(Ip::V4).least)]);
         assert_eq!((backlog.next(), backlog.waiting()), (Some(160), 0));
     }
 
@@ -286,7 +305,7 @@ mod tests {
             most_waiting: 200_000_000,
         };
         let application = Application { produces: Produces::ModelledFilm(film), buffer_packets: 1000 };
-        let mut backlog = Backlog::new(application, 1000, 100, Stream::new(1, "test")).expect("a good film");
+        let mut backlog = Backlog::new(application, Ip::V4, 1000, 100, Stream::new(1, "test")).expect("a good film");
         let frames = backlog.produce(60_000_100, 2e6, 1e6);
         let [FlowRecord::FrameProduced { timestamp: 0, packets, bytes, discarded: 0, produced: 100, .. }, FlowRecord::FrameProduced { timestamp: 3600, .. }] =
             frames[..]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use crate::wire::ccfb::{self, CongestionFeedback, Metric, Offset, StreamReport, LEAST_BYTES, MAX_PACKETS, METRIC_BYTES};
 use crate::wire::ntp;
-use crate::{Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES};
+use crate::{Nanos, MAX_REPORT_BYTES};
 
 /// The ECN field of a marked packet.
 const CE: u8 = 3;
@@ -15,7 +15,7 @@ const CE: u8 = 3;
 const KEPT: u64 = 512;
 /// Metric blocks that one packet has room for beside so many bytes.
 fn room(beside_bytes: usize) -> usize {
-    (MAX_REPORT_BYTES as usize).saturating_sub(IP_UDP_BYTES + beside_bytes + LEAST_BYTES + 2) / METRIC_BYTES
+    (MAX_REPORT_BYTES as usize).saturating_sub(beside_bytes + LEAST_BYTES + 2) / METRIC_BYTES
 }
 /// As many new packets as fill a packet with those of the report before are reported at once: "small enough to fit within the path MTU".
 pub(crate) const MOST_NEWS: u64 = 300;
@@ -86,7 +86,7 @@ impl ArrivalBook {
         self.end() > self.twice || self.late.is_some()
     }
 
-    /// What is to be said of stream `ssrc` now, in as many packets as it needs beside `beside_bytes` of others in each.
+    /// What is to be said of stream `ssrc` now, in as many packets as it needs beside `beside_bytes` of headers and others in each.
     pub(crate) fn report(&mut self, now: Nanos, epoch: Nanos, own_ssrc: u32, ssrc: u32, beside_bytes: usize) -> Vec<CongestionFeedback> {
         // The report before is repeated as far as one packet has room for it: else a session whose RTCP has little bandwidth would fall behind.
         let repeat = self.twice.max(self.end().saturating_sub(room(beside_bytes) as u64)).min(self.once);
@@ -127,7 +127,7 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     fn report(book: &mut ArrivalBook, now: Nanos) -> StreamReport {
-        let mut packets = book.report(now, 0, 8, 7, 0);
+        let mut packets = book.report(now, 0, 8, 7, 28);
         assert_eq!(packets.len(), 1);
         packets.remove(0).streams.remove(0)
     }
@@ -199,13 +199,13 @@ mod tests {
     fn what_does_not_fit_is_split() {
         let mut book = ArrivalBook::default();
         (0..2000u16).for_each(|n| book.arrived(n.into(), n.wrapping_add(65_000), 0));
-        let packets = book.report(MS, 0, 8, 7, 72);
+        let packets = book.report(MS, 0, 8, 7, 100);
         assert_eq!(packets.len(), 3);
         let mut next = 65_000u16;
         for packet in &packets {
             let mut bytes = Vec::new();
             packet.emit(&mut bytes);
-            assert!(IP_UDP_BYTES + 72 + bytes.len() <= 1500);
+            assert!(100 + bytes.len() <= 1500);
             assert_eq!(packet.streams[0].begin, next);
             next = next.wrapping_add(packet.streams[0].packets.len() as u16);
         }
@@ -235,7 +235,7 @@ mod tests {
                 if !reports || !book.has_news() {
                     continue;
                 }
-                for packet in book.report(n as Nanos, 0, 8, 7, 0) {
+                for packet in book.report(n as Nanos, 0, 8, 7, 28) {
                     let stream = &packet.streams[0];
                     for (at, metric) in stream.packets.iter().enumerate() {
                         let number = stream.begin.wrapping_add(at as u16);
@@ -255,7 +255,7 @@ mod tests {
             for (n, sequence) in sequences.into_iter().enumerate() {
                 book.arrived(n as Nanos, sequence, 0);
                 if n % every == 0 && book.has_news() {
-                    let packets = book.report(n as Nanos, 0, 8, 7, 0);
+                    let packets = book.report(n as Nanos, 0, 8, 7, 28);
                     let all: usize = packets.iter().map(|packet| packet.streams[0].packets.len()).sum();
                     prop_assert!((1..=MAX_PACKETS).contains(&all));
                     prop_assert!(book.packets.len() <= MAX_PACKETS);

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crate::wire::rtcp::ReportBlock;
-use crate::{seconds, Nanos, IP_UDP_BYTES};
+use crate::{seconds, Nanos};
 
 /// k: reports without new data until the path is taken to be broken [RFC 8083 sec 4.2].
 const NON_REPORTING_THRESHOLD: f64 = 5.0;
@@ -125,9 +125,9 @@ impl CircuitBreakers {
         breakers
     }
 
-    /// A data packet left: of the frame of such an instant, so many bytes as an IPv4 datagram.
+    /// A data packet left: of the frame of such an instant, so many bytes of RTP.
     pub fn sent(&mut self, now_s: f64, produced: Nanos, bytes: u64) {
-        self.sending.sent(now_s, seconds(produced), bytes - IP_UDP_BYTES as u64);
+        self.sending.sent(now_s, seconds(produced), bytes);
         self.unreported_s.get_or_insert(now_s);
         self.sent_since_report = true;
     }

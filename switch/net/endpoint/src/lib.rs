@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `algorithm.rs` | the seam to rate-adaptation algorithms |
 //! | `sender.rs`, `sender/`, `stream.rs`, `pacer.rs`, `acks.rs` | the sending end: layers, pacing, acknowledgements, losses |
+//! | `ip.rs` | the version of IP |
 //! | `header.rs` | a header of a flow's own, which switches write and acknowledgements bring back |
 //! | `receiver.rs`, `reception.rs`, `gaps.rs`, `statistics.rs`, `report.rs` | the receiving end: what arrived, what is reported |
 //! | `ccfb.rs`, `avpf.rs`, `ecn.rs` | reports of many packets (RFC 8888): what they say, when they leave, whether the path keeps ECN |
@@ -37,6 +38,7 @@ mod ecn;
 mod film;
 mod gaps;
 pub mod header;
+pub mod ip;
 mod marks;
 pub mod pacer;
 mod raw;
@@ -57,6 +59,7 @@ pub use application::{Application, Backlog, Produces};
 pub use fairlane_sources as sources;
 pub use fairlane_units::{instant, seconds, Delays, Nanos};
 pub use film::Film;
+pub use ip::Ip;
 pub use marks::Marks;
 pub use raw::{RawReceiver, RawSender, RawSource, RawSpec, RawTraffic};
 pub use receiver::{ReceiverSpec, RtpReceiver};
@@ -64,21 +67,15 @@ pub use report::ReportPacket;
 pub use sender::{RtpSender, SenderSpec};
 
 use algorithm::Fault;
-use application::MIN_BYTES as MIN_MEDIA_BYTES;
+use application::Sizes;
 use record::FlowLog;
 use wire::rtp::HEADER_BYTES;
 use wire::stamp::SHORT_BYTES;
 
-/// Bytes of IPv4 and UDP headers: datagrams are counted with them.
-pub const IP_UDP_BYTES: usize = 28;
 /// The largest datagram of data: Ethernet's jumbo frames.
 pub const MAX_PACKET_BYTES: u32 = 9000;
 /// The largest report, whatever the size of data.
 const MAX_REPORT_BYTES: u32 = 1500;
-/// Headers and stamp of a data packet.
-const MIN_RTP_BYTES: u32 = (IP_UDP_BYTES + HEADER_BYTES + SHORT_BYTES) as u32;
-/// Of the IPv4 router alert option (RFC 2113).
-const ROUTER_ALERT_BYTES: usize = 4;
 
 /// What a datagram is, and so how it travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,21 +98,21 @@ impl Kind {
         !matches!(self, Kind::Data | Kind::Feedback)
     }
 
-    /// Whether it carries the IPv4 router alert option (RFC 2113).
+    /// Whether it carries the router alert (RFC 2113, RFC 2711).
     pub fn alerts_routers(self) -> bool {
         self == Kind::SenderReport
     }
 
-    /// Whether it has a UDP checksum. What routers rewrite has none.
-    pub fn has_checksum(self) -> bool {
-        !matches!(self, Kind::SenderReport | Kind::Reflected)
+    /// Whether it has a UDP checksum. What routers rewrite has none over IPv4; IPv6 requires one [RFC 8200 sec 8.1].
+    pub fn has_checksum(self, ip: Ip) -> bool {
+        ip == Ip::V6 || !matches!(self, Kind::SenderReport | Kind::Reflected)
     }
 }
 
 /// A datagram to send: `head`, then so many zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Outgoing<'a> {
-    /// IPv4 address of the peer or the group.
+    /// The peer's, as of [`Life`], or the IPv4 address of the group.
     pub to: u32,
     pub kind: Kind,
     /// The ECN field of the IP header [RFC 3168 sec 5]: its two bits.
@@ -175,8 +172,9 @@ impl Io<'_> {
 /// Whom an end talks to, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
-    /// IPv4 address; of a layered sender: the base layer's group.
+    /// IPv4 address, or the last 32 bits of the IPv6 address ([`ip`]); of a layered sender: the base layer's group.
     pub peer: u32,
+    pub ip: Ip,
     pub start: Nanos,
     pub stop: Nanos,
 }
@@ -250,8 +248,16 @@ fn check_bytes(packet_bytes: u32, least: u32) -> Result<(), String> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_session(packet_bytes: u32, media: bool, bandwidth_bps: f64, pacing_jitter: f64, phase: Option<f64>) -> Result<(), String> {
-    check_bytes(packet_bytes, if media { MIN_MEDIA_BYTES } else { MIN_RTP_BYTES })?;
+pub fn check_session(
+    ip: Ip,
+    packet_bytes: u32,
+    media: bool,
+    bandwidth_bps: f64,
+    pacing_jitter: f64,
+    phase: Option<f64>,
+) -> Result<(), String> {
+    let headers = ip.udp_bytes() + HEADER_BYTES + SHORT_BYTES;
+    check_bytes(packet_bytes, if media { Sizes::of(ip).least } else { headers as u32 })?;
     if !(bandwidth_bps > 0.0 && bandwidth_bps.is_finite()) {
         return Err(format!("session bandwidth: must be positive, got {bandwidth_bps} bit/s"));
     }

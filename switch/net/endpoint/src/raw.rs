@@ -9,15 +9,11 @@ use crate::algorithm::Fault;
 use crate::marks::Marks;
 use crate::record::{FlowLog, FlowRecord};
 use crate::seen::Seen;
-use crate::{check_bytes, Delays, End, Incoming, Io, Kind, Life, Nanos, Outgoing, IP_UDP_BYTES};
+use crate::{check_bytes, Delays, End, Incoming, Io, Kind, Life, Nanos, Outgoing};
 
 /// What a source emits, counted from the flow's start, in the order of time.
 pub type RawSource = Box<dyn Iterator<Item = Emission> + Send>;
 
-/// Headers of a datagram.
-const HEADERS: u64 = IP_UDP_BYTES as u64;
-/// The smallest datagram: headers and the stamp.
-const MIN_BYTES: u64 = HEADERS + STAMP as u64;
 /// An emission larger than this is cut: data without end are TCP's.
 pub(crate) const MAX_EMISSION: u64 = 16 << 20;
 /// Instant of sending and number of the packet, 64 bits each.
@@ -40,7 +36,7 @@ pub enum RawTraffic {
 /// A flow of datagrams without feedback.
 pub struct RawSpec {
     pub traffic: RawTraffic,
-    /// The largest datagram, 44 to 9000; an emission that is larger leaves as several, back to back.
+    /// The largest datagram, 44 (over IPv6 64) to 9000; an emission that is larger leaves as several, back to back.
     pub packet_bytes: u32,
 }
 
@@ -92,8 +88,9 @@ impl RawSender {
     /// A size that cannot be, and what the source refuses.
     pub fn new(life: Life, spec: RawSpec, stream: Stream) -> Result<Self, String> {
         let packet_bytes = spec.packet_bytes;
-        check_bytes(packet_bytes, MIN_BYTES as u32)?;
-        let (mut source, with_headers) = spec.traffic.source(packet_bytes, MIN_BYTES as u32, stream).map_err(|error| error.to_string())?;
+        let least = (life.ip.udp_bytes() + STAMP) as u32;
+        check_bytes(packet_bytes, least)?;
+        let (mut source, with_headers) = spec.traffic.source(packet_bytes, least, stream).map_err(|error| error.to_string())?;
         let pending = source.next();
         Ok(RawSender {
             life,
@@ -109,11 +106,14 @@ impl RawSender {
         })
     }
 
+    /// A datagram of so many bytes, or more where headers and stamp need them.
     fn send(&mut self, bytes: u64, io: &mut Io) {
+        let least = (self.life.ip.udp_bytes() + STAMP) as u64;
+        let bytes = bytes.max(least);
         let mut head = [0; STAMP];
         head[..8].copy_from_slice(&io.now.to_be_bytes());
         head[8..].copy_from_slice(&self.packets.to_be_bytes());
-        let padding = (bytes - MIN_BYTES) as usize;
+        let padding = (bytes - least) as usize;
         if io.network.send(&Outgoing { to: self.life.peer, kind: Kind::Data, ecn: 0, head: &head, padding }) {
             self.packets += 1;
             self.bytes += bytes;
@@ -140,13 +140,13 @@ impl End for RawSender {
             return Ok(());
         }
         while let Some(emission) = self.pending.filter(|emission| self.life.start.saturating_add(emission.at) <= io.now) {
-            let headers = if self.with_headers { 0 } else { HEADERS };
+            let headers = if self.with_headers { 0 } else { self.life.ip.udp_bytes() as u64 };
             let most = u64::from(self.packet_bytes) - headers;
             let mut left = emission.bytes.min(MAX_EMISSION);
             while left > 0 {
                 let bytes = left.min(most);
                 left -= bytes;
-                self.send((bytes + headers).max(MIN_BYTES), io);
+                self.send(bytes + headers, io);
             }
             self.pending = self.source.next();
         }
@@ -251,7 +251,7 @@ impl End for RawReceiver {
             return Ok(());
         }
         self.packets += 1;
-        self.bytes += (IP_UDP_BYTES + datagram.payload.len()) as u64;
+        self.bytes += (self.life.ip.udp_bytes() + datagram.payload.len()) as u64;
         self.expected = self.expected.max((stamp as u64).saturating_add(1));
         let delay = io.now.saturating_sub((stamp >> 64) as u64);
         self.delay_sum += delay;

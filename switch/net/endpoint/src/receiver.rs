@@ -21,9 +21,7 @@ use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound};
 use crate::wire::rtp::{RtpHeader, MARKER, PAYLOAD_TYPE};
 use crate::wire::stamp::{Stamp, MEDIA_BYTES};
-use crate::{
-    instant, is_forwarded_group, seconds, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, MAX_REPORT_BYTES, ROUTER_ALERT_BYTES,
-};
+use crate::{instant, is_forwarded_group, seconds, Delays, End, Incoming, Io, Kind, Life, Nanos, MAX_REPORT_BYTES};
 use fairlane_random::Rng;
 
 /// Groups that a receiver is a member of: as many as one report has blocks for [RFC 3550 sec 6.4.2].
@@ -331,7 +329,7 @@ impl RtpReceiver {
         if !self.marks.arrived(now) {
             return;
         }
-        let (packets, bytes) = (self.packets() + 1, self.bytes() + (IP_UDP_BYTES + bytes) as u64);
+        let (packets, bytes) = (self.packets() + 1, self.bytes() + (self.life.ip.udp_bytes() + bytes) as u64);
         let (highest_sequence, lost) = (self.heard[0].reception.highest_sequence(), self.lost_packets());
         let media = self.heard.iter().fold(Media::default(), |sum, heard| Media {
             delayed_packets: sum.delayed_packets + heard.reception.media.delayed_packets,
@@ -354,7 +352,7 @@ impl RtpReceiver {
         let stamp = said.unwrap_or(Stamp { sent: now, ..Stamp::default() });
         let threshold = self.spec.delay_threshold;
         let Arrival::Counted { first, lost } =
-            self.heard[index].reception.arrived(now, &header, stamp, IP_UDP_BYTES + payload.len(), threshold)
+            self.heard[index].reception.arrived(now, &header, stamp, self.life.ip.udp_bytes() + payload.len(), threshold)
         else {
             self.foreign += 1;
             return Ok(());
@@ -404,7 +402,7 @@ impl RtpReceiver {
                 let mut first = Vec::new();
                 self.report(io, false, false).emit(&mut first);
                 let rng = Rng::stream(self.rng.bits(), "rtcp");
-                let bytes = IP_UDP_BYTES + ROUTER_ALERT_BYTES + first.len();
+                let bytes = self.life.ip.udp_bytes() + self.life.ip.router_alert_bytes() + first.len();
                 self.schedule = Some(RtcpSchedule::new(now_s, self.spec.session_bandwidth_bps, self.spec.ssrc, bytes, rng));
             }
             if let Some(schedule) = &mut self.schedule {
@@ -473,7 +471,7 @@ impl RtpReceiver {
             return Ok(());
         }
         let (now, now_s) = (io.now, io.now_s());
-        let bytes = IP_UDP_BYTES + payload.len();
+        let bytes = self.life.ip.udp_bytes() + payload.len();
         let source = self.heard[0].reception.source.as_ref().map(|source| source.ssrc);
         // A source that is idle sends RRs, too.
         if self.leaving || self.spec.base_group.is_some() && compound.sender.is_none() && source != Some(compound.ssrc) {
@@ -521,7 +519,7 @@ impl RtpReceiver {
             let mut compound = Vec::new();
             self.report(io, false, false).emit(&mut compound);
             let rng = Rng::stream(self.rng.bits(), "rtcp");
-            let schedule = AvpfSchedule::new(io.now_s(), self.spec.session_bandwidth_bps, IP_UDP_BYTES + compound.len(), rng);
+            let schedule = AvpfSchedule::new(io.now_s(), self.spec.session_bandwidth_bps, self.life.ip.udp_bytes() + compound.len(), rng);
             if let Some(reporter) = &mut self.reporter {
                 reporter.schedule = Some(schedule);
             }
@@ -568,8 +566,9 @@ impl RtpReceiver {
         let mut plain = Vec::new();
         self.report(io, false, false).emit(&mut plain);
         let (own_ssrc, ssrc) = (self.spec.ssrc, self.heard[0].reception.present().map_or(0, |source| source.ssrc));
+        let beside = self.life.ip.udp_bytes() + plain.len();
         let arrivals = self.reporter.as_mut().map(|reporter| &mut reporter.arrivals).filter(|arrivals| arrivals.has_news());
-        let parts = arrivals.map_or_else(Vec::new, |arrivals| arrivals.report(io.now, io.epoch, own_ssrc, ssrc, plain.len()));
+        let parts = arrivals.map_or_else(Vec::new, |arrivals| arrivals.report(io.now, io.epoch, own_ssrc, ssrc, beside));
         let alone = parts.is_empty().then(Vec::new);
         let mut bytes = 0;
         for (n, congestion) in parts.into_iter().map(|part| vec![part]).chain(alone).enumerate() {
@@ -582,7 +581,7 @@ impl RtpReceiver {
             }
             io.send(self.life.peer, Kind::Report, &payload);
             self.rtcp_sent += 1;
-            bytes += IP_UDP_BYTES + payload.len();
+            bytes += self.life.ip.udp_bytes() + payload.len();
         }
         bytes
     }
@@ -613,7 +612,7 @@ impl RtpReceiver {
         self.report(io, true, bye).emit(&mut payload);
         io.send(self.life.peer, Kind::Report, &payload);
         self.rtcp_sent += 1;
-        IP_UDP_BYTES + payload.len()
+        self.life.ip.udp_bytes() + payload.len()
     }
 
     /// Feedback beside RTCP: from data port to data port.
@@ -656,7 +655,7 @@ impl RtpReceiver {
             self.send_rtcp(io, true);
         }
         if let Some(schedule) = &mut self.schedule {
-            if schedule.leave(now_s, IP_UDP_BYTES + bye.len()) {
+            if schedule.leave(now_s, self.life.ip.udp_bytes() + bye.len()) {
                 self.send_rtcp(io, true);
             } else if schedule.next_s().is_finite() {
                 self.leaving = true;

@@ -19,7 +19,7 @@ use crate::stream::DataStream;
 use crate::timers::Timers;
 use crate::wire::ntp;
 use crate::wire::rtcp::{Alsf, Compound, ReportBlock, SenderInfo};
-use crate::{instant, Delays, End, Incoming, Io, Kind, Life, Nanos, IP_UDP_BYTES, ROUTER_ALERT_BYTES};
+use crate::{instant, Delays, End, Incoming, Io, Kind, Life, Nanos};
 use fairlane_random::Rng;
 
 /// After so long a flow without pacing tries again to send what the host refused: no acknowledgement need come that would wake it.
@@ -107,7 +107,7 @@ impl RtpSender {
             acks.expect_reports(interval);
         }
         let mut rng = Rng::stream(seed, &format!("flow {} sender", spec.name));
-        let stream = DataStream::new(life.peer, spec.ssrc, spec.packet_bytes, interests.ecn, algorithm.header(), &mut rng);
+        let stream = DataStream::new(&life, spec.ssrc, spec.packet_bytes, interests.ecn, algorithm.header(), &mut rng);
         RtpSender {
             life,
             spec,
@@ -247,7 +247,7 @@ impl End for RtpSender {
             // RFC 5760, simple feedback model: all members of the group hear each report.
             io.send(self.life.peer, Kind::Reflected, datagram.payload);
         }
-        let bytes = IP_UDP_BYTES + datagram.payload.len();
+        let bytes = self.life.ip.udp_bytes() + datagram.payload.len();
         let straggles = self.schedule.as_ref().is_some_and(|schedule| schedule.is_gone(compound.ssrc));
         if !leaving && !straggles {
             self.on_blocks(&compound, bytes, io)?;
@@ -339,7 +339,7 @@ impl RtpSender {
         if self.hears_reports || self.spec.circuit_breaker.is_some() || self.spec.report_interval.is_some() {
             let mut first = Vec::new();
             self.report(io, false).emit(&mut first);
-            let bytes = IP_UDP_BYTES + ROUTER_ALERT_BYTES + first.len();
+            let bytes = self.life.ip.udp_bytes() + self.life.ip.router_alert_bytes() + first.len();
             let rng = Rng::stream(self.rng.bits(), "rtcp");
             let bandwidth = self.spec.session_bandwidth_bps;
             let schedule = RtcpSchedule::new(io.now_s(), bandwidth, self.spec.ssrc, bytes, rng);
@@ -406,7 +406,7 @@ impl RtpSender {
         self.report(io, true).emit(&mut bye);
         let now_s = io.now_s();
         if let Some(schedule) = &mut self.schedule {
-            if schedule.leave(now_s, IP_UDP_BYTES + bye.len()) {
+            if schedule.leave(now_s, self.life.ip.udp_bytes() + bye.len()) {
                 self.send_rtcp(io, true);
             } else if schedule.next_s().is_finite() {
                 self.state = State::Leaving;
@@ -525,7 +525,7 @@ impl RtpSender {
             return false;
         }
         if let Some(breakers) = &mut self.breakers {
-            breakers.sent(io.now_s(), produced, self.streams[index].sent_bytes - before);
+            breakers.sent(io.now_s(), produced, self.streams[index].sent_bytes - before - self.life.ip.udp_bytes() as u64);
         }
         if let Some(backlog) = &mut self.backlog {
             backlog.pop();
@@ -565,7 +565,7 @@ impl RtpSender {
         self.report(io, bye).emit(&mut payload);
         io.send(self.life.peer, Kind::SenderReport, &payload);
         self.rtcp_sent += 1;
-        IP_UDP_BYTES + payload.len()
+        self.life.ip.udp_bytes() + payload.len()
     }
 
     /// When the pacing lets the next packet go, where one waits.

@@ -6,14 +6,15 @@ use crate::header::OwnHeader;
 use crate::pacer::Pacer;
 use crate::wire::rtp::{self, RtpHeader, HEADER_BYTES};
 use crate::wire::stamp::{self, Stamp};
-use crate::{Io, Kind, Nanos, Outgoing, IP_UDP_BYTES};
+use crate::{Io, Ip, Kind, Life, Nanos, Outgoing};
 use fairlane_random::Rng;
 
 /// See the module.
 pub(crate) struct DataStream {
     pub(crate) ssrc: u32,
-    /// IPv4 address of the receiver or the group.
+    /// The receiver's, or the IPv4 address of the group.
     pub(crate) to: u32,
+    ip: Ip,
     pub(crate) sent_packets: u64,
     /// Of IPv4 datagrams.
     pub(crate) sent_bytes: u64,
@@ -35,12 +36,13 @@ pub(crate) struct DataStream {
 }
 
 impl DataStream {
-    /// `rng`: the flow's own.
-    pub(crate) fn new(to: u32, ssrc: u32, packet_bytes: u32, ecn: u8, header: Option<OwnHeader>, rng: &mut Rng) -> DataStream {
+    /// `life`: of the flow; its peer is the receiver or the group. `rng`: the flow's own.
+    pub(crate) fn new(life: &Life, ssrc: u32, packet_bytes: u32, ecn: u8, header: Option<OwnHeader>, rng: &mut Rng) -> DataStream {
         let (first_sequence, timestamp_offset) = (rng.bits() as u16, rng.bits() as u32);
         DataStream {
             ssrc,
-            to,
+            to: life.peer,
+            ip: life.ip,
             sent_packets: 0,
             sent_bytes: 0,
             pacer: None,
@@ -60,7 +62,7 @@ impl DataStream {
     /// # Errors
     /// Packets without room for it.
     pub(crate) fn stamp(&mut self, rtt_s: f64) -> Result<(), Fault> {
-        let least = IP_UDP_BYTES + self.header_bytes() + stamp::LONG_BYTES;
+        let least = self.ip.udp_bytes() + self.header_bytes() + stamp::LONG_BYTES;
         if (self.packet_bytes as usize) < least {
             return Err(format!("StampData needs packets of {least} bytes or more").into());
         }
@@ -95,7 +97,7 @@ impl DataStream {
         head.extend_from_slice(extension);
         head.extend_from_slice(&stamp[..stamp_bytes]);
         head.extend_from_slice(piece.map_or(&[][..], |piece| &piece.content));
-        let used = IP_UDP_BYTES + head.len();
+        let used = self.ip.udp_bytes() + head.len();
         let bytes = piece.map_or(self.packet_bytes, |piece| piece.bytes.max(used as u32));
         let padding = (bytes as usize).saturating_sub(used);
         let sent = io.network.send(&Outgoing { to: self.to, kind: Kind::Data, ecn: self.ecn, head: &head, padding });
@@ -135,6 +137,6 @@ impl DataStream {
 
     /// Bytes of RTP payload sent [RFC 3550 sec 6.4.1].
     pub(crate) fn payload_bytes(&self) -> u64 {
-        self.sent_bytes - self.sent_packets * (IP_UDP_BYTES + self.header_bytes()) as u64
+        self.sent_bytes - self.sent_packets * (self.ip.udp_bytes() + self.header_bytes()) as u64
     }
 }

@@ -7,12 +7,11 @@ use fairlane_endpoint::algorithm::{FixedRate, NoteValue};
 use fairlane_endpoint::circuit_breaker::{Cause, CircuitBreaker, CircuitBreakers, Session, Trip};
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::rtcp::{Compound, ReportBlock};
-use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, RtpSender, SenderSpec};
+use fairlane_endpoint::{End, Incoming, Io, Ip, Life, Nanos, Network, Outgoing, RtpSender, SenderSpec};
 use proptest::prelude::*;
 
 const CEASE: CircuitBreaker = CircuitBreaker { reduces: false, usable_loss: None, usable_rtt_s: None, unusable_s: 10.0 };
 const SMALL: Session = Session { td_s: 5.0, tdr_s: 5.0 };
-const IP_UDP: u64 = 28;
 
 fn block(fraction_lost: u8, highest: u32) -> ReportBlock {
     ReportBlock { ssrc: 7, fraction_lost, extended_highest_sequence: highest, ..ReportBlock::default() }
@@ -22,7 +21,7 @@ fn block(fraction_lost: u8, highest: u32) -> ReportBlock {
 fn send(breakers: &mut CircuitBreakers, from_s: f64, to_s: f64, gap_s: f64, bytes: u64) {
     for n in 0..((to_s - from_s) / gap_s).round() as u64 {
         let at = from_s + n as f64 * gap_s;
-        breakers.sent(at, (at * 1e9) as Nanos, bytes + IP_UDP);
+        breakers.sent(at, (at * 1e9) as Nanos, bytes);
     }
 }
 
@@ -245,7 +244,7 @@ proptest! {
             now += wait_s;
             while sent_s < now {
                 prop_assert_eq!(breakers.rtcp_timeout(sent_s, session), None);
-                breakers.sent(sent_s, (sent_s * 1e9) as Nanos, 500);
+                breakers.sent(sent_s, (sent_s * 1e9) as Nanos, 472);
                 sent_s += gap_s;
                 number += 1;
             }
@@ -263,7 +262,7 @@ proptest! {
         let mut breakers = CircuitBreakers::new(settings, SMALL);
         let mut now = 0.0;
         for (wait_s, fraction, highest, rtt_s) in reports {
-            breakers.sent(now, (now * 1e9) as Nanos, 100);
+            breakers.sent(now, (now * 1e9) as Nanos, 72);
             now += wait_s;
             let _ = breakers.rtcp_timeout(now, SMALL);
             let _ = breakers.reported(now, highest.map(|highest| block(fraction, highest)).as_ref(), rtt_s, SMALL);
@@ -299,7 +298,7 @@ const SECOND: Nanos = 1_000_000_000;
 
 fn sender(reduces: bool) -> RtpSender {
     let spec = SenderSpec { circuit_breaker: Some(CircuitBreaker { reduces, ..CEASE }), ..sender_spec(1e7) };
-    RtpSender::new(Life { peer: 1, start: 0, stop: 100 * SECOND }, spec, Box::new(FixedRate { rate_bps: 8e6 }), None, 1)
+    RtpSender::new(Life { peer: 1, ip: Ip::V4, start: 0, stop: 100 * SECOND }, spec, Box::new(FixedRate { rate_bps: 8e6 }), None, 1)
 }
 
 fn notes(end: &RtpSender) -> Vec<(f64, String, String)> {

@@ -7,7 +7,7 @@ use fairlane_endpoint::algorithm::{Ack, AckDetail, Action, Actions, Fault, Inter
 use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::ccfb::CongestionFeedback;
 use fairlane_endpoint::wire::rtcp::Compound;
-use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{End, Incoming, Io, Ip, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -96,7 +96,7 @@ fn run(
     report: impl Fn(usize) -> bool,
 ) -> Run {
     let heard = Arc::new(Mutex::new(Heard::default()));
-    let life = |peer| Life { peer, start: 0, stop: duration };
+    let life = |peer| Life { peer, ip: Ip::V4, start: 0, stop: duration };
     let spec = SenderSpec { cname: b"sender@10.0.0.1".to_vec(), report_interval: Some(interval), ..sender_spec(session_bps) };
     let mut sender = RtpSender::new(life(1), spec, Box::new(Paced { heard: heard.clone(), ecn }), None, 1);
     let spec =

@@ -11,7 +11,7 @@ use fairlane_endpoint::record::FlowRecord;
 use fairlane_endpoint::wire::ccfb::{CongestionFeedback, Metric, Offset, StreamReport};
 use fairlane_endpoint::wire::rtcp::{Compound, ReportBlock};
 use fairlane_endpoint::wire::rtp::RtpHeader;
-use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{End, Incoming, Io, Ip, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -47,12 +47,12 @@ impl Network for Host {
 }
 
 fn sender(algorithm: impl SenderAlgorithm + 'static) -> RtpSender {
-    RtpSender::new(Life { peer: 1, start: 0, stop: 10 * SECOND }, sender_spec(1e6), Box::new(algorithm), None, 1)
+    RtpSender::new(Life { peer: 1, ip: Ip::V4, start: 0, stop: 10 * SECOND }, sender_spec(1e6), Box::new(algorithm), None, 1)
 }
 
 fn receiver(algorithm: impl ReceiverAlgorithm + 'static, acks: bool) -> RtpReceiver {
     let spec = ReceiverSpec { acks, ..receiver_spec(1e6) };
-    RtpReceiver::new(Life { peer: 2, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), 1)
+    RtpReceiver::new(Life { peer: 2, ip: Ip::V4, start: 0, stop: 10 * SECOND }, spec, Box::new(algorithm), 1)
 }
 
 /// Does what is due up to an instant.
@@ -105,7 +105,7 @@ fn a_refused_packet_is_tried_again_with_the_same_number() {
 fn nothing_follows_the_end_of_a_flow() {
     let circuit_breaker = Some(CircuitBreaker { reduces: false, usable_loss: None, usable_rtt_s: None, unusable_s: 10.0 });
     let spec = SenderSpec { circuit_breaker, report_interval: Some(100 * MS), ..sender_spec(1e6) };
-    let life = Life { peer: 1, start: 0, stop: 60 * SECOND };
+    let life = Life { peer: 1, ip: Ip::V4, start: 0, stop: 60 * SECOND };
     let (mut end, mut host) = (RtpSender::new(life, spec, Box::new(Window(10.0)), None, 1), Host::default());
     run(&mut end, &mut host, 30 * SECOND).expect("runs");
     let (_, first) = host.sent.iter().find(|(rtcp, _)| !rtcp).expect("is there");

@@ -11,7 +11,7 @@ use fairlane_endpoint::algorithm::{
 };
 use fairlane_endpoint::header::{OwnHeader, Place, Quantity};
 use fairlane_endpoint::wire::rtp::RtpHeader;
-use fairlane_endpoint::{End, Incoming, Io, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender};
+use fairlane_endpoint::{End, Incoming, Io, Ip, Life, Nanos, Network, Outgoing, ReceiverSpec, RtpReceiver, RtpSender};
 
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
@@ -113,7 +113,7 @@ impl ReceiverAlgorithm for Reports {
 
 fn ends(acks: AckDetail, sums: bool) -> (RtpSender, RtpReceiver, Arc<Mutex<Vec<Vec<u8>>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let life = |peer| Life { peer, start: 0, stop: 10 * SECOND };
+    let life = |peer| Life { peer, ip: Ip::V4, start: 0, stop: 10 * SECOND };
     let sender = RtpSender::new(life(1), sender_spec(1e6), Box::new(Asks { acks, heard: heard.clone() }), None, 1);
     let spec = ReceiverSpec { acks: acks != AckDetail::None, ..receiver_spec(1e6) };
     (sender, RtpReceiver::new(life(2), spec, Box::new(Reports { sums }), 1), heard)

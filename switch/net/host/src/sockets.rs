@@ -1,12 +1,12 @@
-//! UDP sockets of one end: data on an even port, RTCP on the next [RFC 3550 sec 11], and those of IPv4 groups.
+//! UDP sockets of one end: data on an even port, RTCP on the next [RFC 3550 sec 11], and those of IPv4 groups; over IPv4 or IPv6.
 
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_endpoint::{Kind, Nanos, Network, Outgoing};
+use fairlane_endpoint::{Ip, Kind, Nanos, Network, Outgoing};
 use fairlane_sockets::{set_option, Batch};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::net::{recv, send, RecvFlags, SendFlags};
@@ -17,6 +17,8 @@ use crate::driver::{Arrivals, Taken, Wire};
 
 /// IPv4 router alert, value 0 [RFC 2113 sec 2.1].
 const ROUTER_ALERT: [u8; 4] = [0x94, 0x04, 0x00, 0x00];
+/// A hop-by-hop header (the kernel sets its first byte) with IPv6's router alert (RFC 2711), of a value for experiments, 65503 (RFC 5350), and padding.
+const ROUTER_ALERT_V6: [u8; 8] = [0, 0, 0x05, 0x02, 0xff, 0xdf, 0x01, 0x00];
 /// Linux: send UDP checksum 0, "no checksum" (asm-generic/socket.h; RFC 768).
 const SO_NO_CHECK: libc::c_int = 11;
 /// Hops that data to groups may go; the kernel's default is 1: no router forwards it [RFC 1112 sec 6.1].
@@ -50,9 +52,11 @@ pub enum Role {
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses {
     pub role: Role,
-    pub local: Ipv4Addr,
+    pub ip: Ip,
+    /// As of `fairlane_endpoint::ip`.
+    pub local: u32,
     /// Unused by a layered sender.
-    pub peer: Ipv4Addr,
+    pub peer: u32,
     /// Even; RTCP uses the next.
     pub port: u16,
     /// A file that interrupts the waiting when it can be read.
@@ -84,29 +88,29 @@ impl Sockets {
     /// # Errors
     /// A port that is taken, an address that is not this host's, a peer without a route, an option that the kernel refuses.
     pub fn open(addresses: Addresses) -> Result<Sockets, SocketError> {
-        let Addresses { role, local, peer, port, .. } = addresses;
+        let Addresses { role, ip, port, .. } = addresses;
+        let (local, peer) = (ip.address(addresses.local), ip.address(addresses.peer));
         let mut open = Vec::new();
         for (rtcp, port) in [(false, port), (true, port + 1)] {
             // A layered receiver has a data socket for each group.
             if role == Role::LayeredReceiver && !rtcp {
                 continue;
             }
-            let from =
-                if role == Role::LayeredSender { SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0) } else { SocketAddrV4::new(peer, port) };
-            if is_served(SocketAddrV4::new(local, port), from) {
-                return failed(format!("cannot bind UDP {local}:{port}"), &io::Error::from_raw_os_error(libc::EADDRINUSE), TAKEN);
+            let own = SocketAddr::from((local, port));
+            let from = SocketAddr::from(if role == Role::LayeredSender { (Ipv4Addr::UNSPECIFIED.into(), 0) } else { (peer, port) });
+            if is_served(own, from) {
+                return failed(format!("cannot bind UDP {own}"), &io::Error::from_raw_os_error(libc::EADDRINUSE), TAKEN);
             }
             let socket = bound(local, port)?;
             if role != Role::LayeredSender {
                 connect(&socket, local, peer, port)?;
             } else {
-                let set = socket.set_multicast_if_v4(&local).and_then(|()| socket.set_multicast_ttl_v4(MULTICAST_TTL));
+                let interface = Ipv4Addr::from(addresses.local);
+                let set = socket.set_multicast_if_v4(&interface).and_then(|()| socket.set_multicast_ttl_v4(MULTICAST_TTL));
                 set.or_else(|error| failed(format!("cannot send to groups from {local}"), &error, "check --local"))?;
             }
             if rtcp && matches!(role, Role::Sender | Role::LayeredSender) {
-                let set = set_option(&socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
-                    .and_then(|()| set_option(&socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes()));
-                set.or_else(|error| failed("cannot set the router alert option or UDP checksum 0".into(), &error, "Linux is needed"))?;
+                alert_routers(&socket, ip)?;
             }
             open.push(Open { socket, rtcp, group: None });
         }
@@ -119,13 +123,16 @@ impl Sockets {
     }
 
     fn transmit(&mut self, datagram: &Outgoing) -> io::Result<usize> {
-        let Addresses { role, peer, port, .. } = self.addresses;
+        let Addresses { role, ip, peer, port, .. } = self.addresses;
         let rtcp = datagram.kind.is_rtcp();
         // A layered receiver has no data socket of its own: what it reports beside RTCP leaves by the other.
         let open = self.open.iter().find(|open| open.rtcp == rtcp && open.group.is_none());
         let Some(Open { socket, .. }) = open.or(self.open.first()) else { return Err(ErrorKind::NotConnected.into()) };
         if datagram.kind == Kind::Data && datagram.ecn != self.ecn {
-            socket.set_tos_v4(u32::from(datagram.ecn))?;
+            match ip {
+                Ip::V4 => socket.set_tos_v4(u32::from(datagram.ecn))?,
+                Ip::V6 => socket.set_tclass_v6(u32::from(datagram.ecn))?,
+            }
             self.ecn = datagram.ecn;
         }
         let port = port + u16::from(rtcp);
@@ -135,7 +142,7 @@ impl Sockets {
                 send_without_options(socket, datagram.head, SocketAddrV4::new(datagram.to.into(), port))
             }
             (Role::LayeredSender, _) => socket.send_to_vectored(&payload, &SocketAddrV4::new(datagram.to.into(), port).into()),
-            (Role::LayeredReceiver, Kind::Feedback) => socket.send_to_vectored(&payload, &SocketAddrV4::new(peer, port).into()),
+            (Role::LayeredReceiver, Kind::Feedback) => socket.send_to_vectored(&payload, &SocketAddrV4::new(peer.into(), port).into()),
             _ => socket.send_vectored(&payload),
         }
     }
@@ -154,11 +161,12 @@ impl Network for Sockets {
 
     fn join(&mut self, group: u32) -> Result<(), Fault> {
         let Addresses { local, port, .. } = self.addresses;
+        let local = Ipv4Addr::from(local);
         // RTCP comes to the base layer's group, which is the first.
         let is_base = self.open.iter().all(|open| open.group.is_none());
         for (rtcp, port) in [(false, port), (true, port + 1)].into_iter().take(1 + usize::from(is_base)) {
             let address = Ipv4Addr::from(group);
-            let socket = bound(address, port)?;
+            let socket = bound(address.into(), port)?;
             let joined = socket.set_multicast_all_v4(false).and_then(|()| socket.join_multicast_v4(&address, &local));
             let hint = "check --local, and net.ipv4.igmp_max_memberships";
             joined.or_else(|error| failed(format!("cannot join {address} at {local}"), &error, hint))?;
@@ -211,27 +219,52 @@ impl Wire for Sockets {
 }
 
 /// A datagram that has come to a socket; `None`: from another than the peer to a group, which is not this flow's.
-fn taken(open: &Open, peer: Ipv4Addr, batch: &Batch, slot: usize) -> Option<Taken> {
+fn taken(open: &Open, peer: u32, batch: &Batch, slot: usize) -> Option<Taken> {
     // `struct sockaddr_in`: family, port, address.
     let [_, _, _, _, a, b, c, d, ..] = *batch.address(slot);
-    let foreign = open.group.is_some() && Ipv4Addr::new(a, b, c, d) != peer;
+    let foreign = open.group.is_some() && u32::from_be_bytes([a, b, c, d]) != peer;
     (!foreign).then(|| Taken { bytes: batch.length(slot), rtcp: open.rtcp, group: open.group, ecn: ecn(batch, slot) })
 }
 
-/// The ECN field that came with a datagram: its type of service is a message of one byte (ip(7), IP_RECVTOS).
+/// The ECN field that came with a datagram: its type of service is a message of one byte (ip(7), IP_RECVTOS), its traffic class one of an integer
+/// (ipv6(7)).
 fn ecn(batch: &Batch, slot: usize) -> u8 {
-    let tos = batch.messages(slot).find(|message| (message.level, message.kind) == (libc::IPPROTO_IP, libc::IP_TOS));
-    tos.and_then(|tos| tos.data.first().copied()).unwrap_or(0) & 3
+    let field = batch.messages(slot).find_map(|message| match (message.level, message.kind) {
+        (libc::IPPROTO_IP, libc::IP_TOS) => message.data.first().copied(),
+        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => message.data.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes) as u8),
+        _ => None,
+    });
+    field.unwrap_or(0) & 3
+}
+
+/// What is sent asks routers to look into it. What they rewrite has no checksum over IPv4; over IPv6 they update it.
+fn alert_routers(socket: &Socket, ip: Ip) -> Result<(), SocketError> {
+    let set = match ip {
+        Ip::V4 => set_option(socket, libc::IPPROTO_IP, libc::IP_OPTIONS, &ROUTER_ALERT)
+            .and_then(|()| set_option(socket, libc::SOL_SOCKET, SO_NO_CHECK, &1i32.to_ne_bytes())),
+        Ip::V6 => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_HOPOPTS, &ROUTER_ALERT_V6),
+    };
+    let hint = match ip {
+        Ip::V4 => "Linux is needed",
+        Ip::V6 => "Linux is needed, and root (CAP_NET_RAW) for a hop-by-hop header",
+    };
+    set.or_else(|error| failed("cannot set the router alert option or UDP checksum 0".into(), &error, hint))
 }
 
 const TAKEN: &str = "another process has this port: end it, or choose another --port";
 
-/// Whether another socket of this network namespace, connected to the same peer, has the datagrams of an address (/proc/net/udp, which has words of addresses in
-/// the machine's order). Unknown: no.
-fn is_served(local: SocketAddrV4, peer: SocketAddrV4) -> bool {
-    let shown = |of: SocketAddrV4| format!("{:08X}:{:04X}", u32::from_ne_bytes(of.ip().octets()), of.port());
+/// Whether another socket of this network namespace, connected to the same peer, has the datagrams of an address (/proc/net/udp and udp6, which have words of
+/// addresses in the machine's order). Unknown: no.
+fn is_served(local: SocketAddr, peer: SocketAddr) -> bool {
+    let word = |octets: &[u8]| format!("{:08X}", octets.first_chunk().map_or(0, |word| u32::from_ne_bytes(*word)));
+    let words = |octets: &[u8]| octets.chunks(4).map(word).collect::<String>();
+    let shown = |of: SocketAddr| match of.ip() {
+        IpAddr::V4(address) => format!("{}:{:04X}", words(&address.octets()), of.port()),
+        IpAddr::V6(address) => format!("{}:{:04X}", words(&address.octets()), of.port()),
+    };
+    let table = if local.is_ipv4() { "/proc/self/net/udp" } else { "/proc/self/net/udp6" };
     let (local, peer) = (shown(local), shown(peer));
-    let table = std::fs::read_to_string("/proc/self/net/udp").unwrap_or_default();
+    let table = std::fs::read_to_string(table).unwrap_or_default();
     table
         .lines()
         .map(|line| line.split_ascii_whitespace().skip(1))
@@ -239,11 +272,16 @@ fn is_served(local: SocketAddrV4, peer: SocketAddrV4) -> bool {
 }
 
 /// Flows of one host may have the same port: the kernel gives a datagram to the socket that is connected to its source, and of a group to all of its sockets.
-fn bound(address: Ipv4Addr, port: u16) -> Result<Socket, SocketError> {
+fn bound(address: IpAddr, port: u16) -> Result<Socket, SocketError> {
     let open = || {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
+        let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
-        socket.set_recv_tos_v4(true)?;
+        if address.is_ipv4() {
+            socket.set_recv_tos_v4(true)?;
+        } else {
+            socket.set_recv_tclass_v6(true)?;
+        }
         socket.set_reuse_address(true)?;
         socket.bind(&SocketAddr::from((address, port)).into())?;
         Ok(socket)
@@ -255,14 +293,14 @@ fn bound(address: Ipv4Addr, port: u16) -> Result<Socket, SocketError> {
             ErrorKind::PermissionDenied => "ports below 1024 need root: choose another --port",
             _ => "check --local and --port",
         };
-        failed(format!("cannot bind UDP {address}:{port}"), &error, hint)
+        failed(format!("cannot bind UDP {}", SocketAddr::from((address, port))), &error, hint)
     })
 }
 
-fn connect(socket: &Socket, local: Ipv4Addr, peer: Ipv4Addr, port: u16) -> Result<(), SocketError> {
-    socket
-        .connect(&SocketAddr::from((peer, port)).into())
-        .or_else(|error| failed(format!("cannot reach {peer}:{port} from {local}"), &error, "check --peer, and the routes (ip route)"))
+fn connect(socket: &Socket, local: IpAddr, peer: IpAddr, port: u16) -> Result<(), SocketError> {
+    socket.connect(&SocketAddr::from((peer, port)).into()).or_else(|error| {
+        failed(format!("cannot reach {} from {local}", SocketAddr::from((peer, port))), &error, "check --peer, and the routes (ip route)")
+    })
 }
 
 /// One datagram without the IPv4 options that the socket's others carry: a control message without data takes their place (ip(7)).

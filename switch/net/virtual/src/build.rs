@@ -4,9 +4,11 @@ use std::path::Path;
 
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
 use fairlane_device::{Capacity, Device, DeviceConfig, PortConfig};
-use fairlane_random::{seed_of, Rng};
-use fairlane_endpoint::{check_session, Backlog, Delays, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{
+    check_session, Backlog, Delays, Ip, Life, RawReceiver, RawSender, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec,
+};
 use fairlane_p4rt::Core;
+use fairlane_random::{seed_of, Rng};
 use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;
@@ -51,14 +53,26 @@ impl Network {
         Ok(number)
     }
 
+    /// The version of IP of the hosts there are.
+    pub fn ip(&self) -> Ip {
+        self.hosts.first().map_or(Ip::V4, |host| host.address.version)
+    }
+
     /// Adds a host; it gets one link.
     ///
     /// # Errors
-    /// A name or an address that is taken.
+    /// A name or an address that is taken, an address of another version of IP than those of other hosts.
     pub fn add_host(&mut self, name: &str, address: HostAddress) -> Result<usize, BuildError> {
         self.check_new_name(name)?;
         if let Some(&other) = self.host_of.get(&address.ip) {
             return Err(BuildError::new(format!("host {name}"), format!("has the address of {}", self.hosts[other].name)));
+        }
+        if !self.hosts.is_empty() && address.version != self.ip() {
+            let what = format!(
+                "has the address {}: all hosts have IPv4 addresses, or all have IPv6 addresses",
+                address.version.address(address.ip)
+            );
+            return Err(BuildError::new(format!("host {name}"), what));
         }
         self.host_of.insert(address.ip, self.hosts.len());
         self.nodes.insert(name.to_string(), NodeIndex::Host(self.hosts.len()));
@@ -203,7 +217,7 @@ impl Network {
         }
         self.check_times(&key, spec.start, spec.stop)?;
         let (from, to) = (self.hosts[sender].address, self.hosts[receiver].address);
-        let life = |peer: HostAddress, start, stop| Life { peer: peer.ip, start, stop };
+        let life = |peer: HostAddress, start, stop| Life { peer: peer.ip, ip: peer.version, start, stop };
         let linger = (spec.start.saturating_sub(LINGER), spec.stop.saturating_add(LINGER));
         let (protocol, ports) = match spec.kind {
             FlowKind::Tcp(_) => (PROTOCOL_TCP, 1),
@@ -236,11 +250,12 @@ impl Network {
             FlowKind::Rtp(rtp) => {
                 let media = rtp.application.is_some();
                 let film = rtp.application.as_ref().is_some_and(fairlane_endpoint::Application::is_film);
-                check_session(rtp.packet_bytes, media, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase).map_err(fail)?;
+                check_session(from.version, rtp.packet_bytes, media, rtp.session_bandwidth_bps, rtp.pacing_jitter, rtp.phase)
+                    .map_err(fail)?;
                 let RtpSpec { sender: sending, receiver: receiving, application, .. } = rtp;
                 let backlog = application.map(|application| {
                     let stream = fairlane_random::Stream::new(seed, &format!("flow {} source", spec.name));
-                    Backlog::new(application, rtp.packet_bytes, spec.start, stream).map_err(fail)
+                    Backlog::new(application, from.version, rtp.packet_bytes, spec.start, stream).map_err(fail)
                 });
                 let settings = SenderSpec {
                     name: spec.name.clone(),

@@ -14,7 +14,7 @@ use crate::Nanos;
 pub struct RtpSpec {
     pub sender: Box<dyn SenderAlgorithm>,
     pub receiver: Box<dyn ReceiverAlgorithm>,
-    /// A data packet as IPv4 datagram, 56 to 9000.
+    /// A data packet as IP datagram, 56 (over IPv6 76) to 9000.
     pub packet_bytes: u32,
     /// Of the RTP session [RFC 3550 sec 6.2], positive.
     pub session_bandwidth_bps: f64,

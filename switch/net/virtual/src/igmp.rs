@@ -1,6 +1,6 @@
 //! IGMPv2 messages (RFC 2236) of hosts: reports, leaves, and the queries of routers.
 
-use crate::ip::{fold, push_headers, sum, Header, HostAddress, ROUTER_ALERT};
+use crate::ip::{fold, push_headers, sum, Header, HostAddress};
 
 pub const PROTOCOL_IGMP: u8 = 2;
 /// 224.0.0.2: who leaves tells all routers (section 3).
@@ -43,7 +43,7 @@ impl Igmp {
             Igmp::Report { group } => (REPORT, 0, group, group),
             Igmp::Leave { group } => (LEAVE, 0, group, ALL_ROUTERS),
         };
-        push_headers(frame, from, &Header { to, protocol: PROTOCOL_IGMP, ttl: TTL, tos: TOS, options: &ROUTER_ALERT, payload: BYTES });
+        push_headers(frame, from, &Header { to, protocol: PROTOCOL_IGMP, ttl: TTL, tos: TOS, router_alert: true, payload: BYTES });
         let start = frame.len();
         frame.extend_from_slice(&[kind, tenths, 0, 0]);
         frame.extend_from_slice(&group.to_be_bytes());
@@ -75,9 +75,10 @@ impl Igmp {
 mod tests {
     use super::*;
     use crate::ip::Datagram;
+    use fairlane_endpoint::Ip;
     use proptest::prelude::*;
 
-    const HOST: HostAddress = HostAddress { ip: 0x0a00_0101, mac: [2, 0, 0, 1, 0, 1], gateway_mac: [2, 1, 0, 1, 0, 1] };
+    const HOST: HostAddress = HostAddress { version: Ip::V4, ip: 0x0a00_0101, mac: [2, 0, 0, 1, 0, 1], gateway_mac: [2, 1, 0, 1, 0, 1] };
 
     #[test]
     fn a_report_is_bytes_as_worked_out() {

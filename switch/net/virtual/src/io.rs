@@ -88,15 +88,15 @@ impl fairlane_endpoint::Network for Io<'_> {
     fn send(&mut self, datagram: &Outgoing) -> bool {
         let &Outgoing { to, kind, ecn, head, padding } = datagram;
         let mut frame = self.pool.take();
-        let options: &[u8] = if kind.alerts_routers() { &ip::ROUTER_ALERT } else { &[] };
         let bytes = UDP_BYTES + head.len() + padding;
-        let header = ip::Header { to, protocol: PROTOCOL_UDP, ttl: ip::TTL, tos: ecn & 3, options, payload: bytes };
+        let header =
+            ip::Header { to, protocol: PROTOCOL_UDP, ttl: ip::TTL, tos: ecn & 3, router_alert: kind.alerts_routers(), payload: bytes };
         ip::push_headers(&mut frame, self.own, &header);
         let start = frame.len();
         ip::push_udp(&mut frame, self.port + u16::from(kind.is_rtcp()), bytes);
         frame.extend_from_slice(head);
-        if kind.has_checksum() {
-            let sum = ip::pseudo_header(self.own.ip, to, PROTOCOL_UDP, bytes) + ip::sum(&frame[start..]);
+        if kind.has_checksum(self.own.version) {
+            let sum = ip::pseudo_header(self.own.version, self.own.ip, to, PROTOCOL_UDP, bytes) + ip::sum(&frame[start..]);
             frame[start + 6..start + 8].copy_from_slice(&ip::udp_checksum(sum).to_be_bytes());
         }
         frame.resize(start + bytes, 0);

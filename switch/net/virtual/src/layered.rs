@@ -1,7 +1,7 @@
 //! Adding flows in layers: one sender, several receivers, a group for each layer [ALS sec 3.4].
 
 use fairlane_endpoint::algorithm::{AckDetail, ReceiverAlgorithm, SenderAlgorithm};
-use fairlane_endpoint::{check_session, is_forwarded_group, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
+use fairlane_endpoint::{check_session, is_forwarded_group, Ip, Life, ReceiverSpec, RtpReceiver, RtpSender, SenderSpec};
 
 use crate::build::LINGER;
 use crate::error::{nearest, BuildError};
@@ -75,6 +75,9 @@ impl Network {
             return Err(fail("two flows have this name".into()));
         }
         self.check_times(&key, spec.start, spec.stop)?;
+        if self.hosts[sender].address.version == Ip::V6 {
+            return Err(fail("is in layers, which go to groups: over IPv4 alone".into()));
+        }
         if !is_forwarded_group(spec.base_group) {
             let group = std::net::Ipv4Addr::from(spec.base_group);
             return Err(fail(format!("base group {group}: must be a group that routers forward, 224.0.1.0 to 239.255.255.255")));
@@ -82,7 +85,7 @@ impl Network {
         if spec.port == 0 || spec.port % 2 == 1 {
             return Err(fail(format!("port {}: not 0, and even for RTP [RFC 3550 sec 11]", spec.port)));
         }
-        check_session(spec.packet_bytes, false, spec.session_bandwidth_bps, spec.pacing_jitter, spec.phase).map_err(fail)?;
+        check_session(Ip::V4, spec.packet_bytes, false, spec.session_bandwidth_bps, spec.pacing_jitter, spec.phase).map_err(fail)?;
         if spec.algorithm.interests().acks != AckDetail::None {
             return Err(fail("its algorithm wants acknowledgements of single packets: not with several receivers".into()));
         }
@@ -114,7 +117,7 @@ impl Network {
             }
         }
         let seed = self.options.seed;
-        let life = Life { peer: spec.base_group, start: spec.start, stop: spec.stop };
+        let life = Life { peer: spec.base_group, ip: Ip::V4, start: spec.start, stop: spec.stop };
         let settings = SenderSpec {
             name: spec.name.clone(),
             packet_bytes: spec.packet_bytes,
@@ -146,7 +149,7 @@ impl Network {
                 base_group: Some(spec.base_group),
                 rtcp: false,
             };
-            let life = Life { peer: from.ip, start, stop };
+            let life = Life { peer: from.ip, ip: from.version, start, stop };
             let end = self.add_end(End::Udp(Box::new(RtpReceiver::new(life, settings, receiver.algorithm, seed))), host, spec.port, false);
             for port in [spec.port, spec.port + 1] {
                 self.hosts[sender].demux.insert((own.ip, port, PROTOCOL_UDP), first);

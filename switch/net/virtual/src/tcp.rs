@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use fairlane_endpoint::algorithm::Fault;
 use fairlane_endpoint::record::{FlowLog, FlowRecord};
-use fairlane_random::Rng;
 use fairlane_endpoint::{Delays, Life, Marks};
+use fairlane_random::Rng;
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
 use crate::flight::Flight;
@@ -31,12 +31,12 @@ fn send_segments(peer: u32, io: &mut Io, mut send: impl FnMut(Vec<u8>, &mut Io))
         let length = wire::header_len(&segment);
         let payload = segment.payload_len as usize;
         let (tos, bytes) = (transmit.ecn.bits(), length + payload);
-        let header = ip::Header { to: peer, protocol: PROTOCOL_TCP, ttl: ip::TTL, tos, options: &[], payload: bytes };
+        let header = ip::Header { to: peer, protocol: PROTOCOL_TCP, ttl: ip::TTL, tos, router_alert: false, payload: bytes };
         ip::push_headers(&mut frame, io.own, &header);
         let start = frame.len();
         let header = wire::Header { source_port: io.port, destination_port: io.port, segment };
         wire::emit(&header, &mut frame)?;
-        let sum = ip::pseudo_header(io.own.ip, peer, PROTOCOL_TCP, length + payload) + ip::sum(&frame[start..]);
+        let sum = ip::pseudo_header(io.own.version, io.own.ip, peer, PROTOCOL_TCP, length + payload) + ip::sum(&frame[start..]);
         frame[start + 16..start + 18].copy_from_slice(&ip::fold(sum).to_be_bytes());
         // The payload is zeros and adds nothing to the checksum.
         frame.resize(start + length + payload, 0);

@@ -1,13 +1,13 @@
 //! Packets and bytes of each conversation that crosses the switch's ports, as CSV next to the ports' time series (`.flows.csv`).
 //!
-//! A conversation is a port, a direction of it, a pair of IPv4 addresses, a protocol and a pair of TCP or UDP ports. Sums count from the
+//! A conversation is a port, a direction of it, a pair of IP addresses, a protocol and a pair of TCP or UDP ports. Sums count from the
 //! switch's start. An interval has rows of conversations that grew in it, alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use fairlane_device::{Nanos, PortId};
@@ -18,9 +18,17 @@ pub const MOST: usize = 65_536;
 pub const HEADER: &str = "unix_s,port,direction,source,destination,protocol,source_port,destination_port,packets,bytes,payload_bytes\n";
 
 const ETHERNET_BYTES: usize = 14;
-const IPV4: [u8; 2] = [8, 0];
+const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV6: [u8; 2] = [0x86, 0xdd];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+/// IPv6 headers of whole 64 bits, whose second byte counts those behind the first: hop-by-hop options, routing, destination options.
+const EXTENSIONS: [u8; 3] = [0, 43, 60];
+const FRAGMENT: u8 = 44;
+/// An IPv6 datagram with more extensions than these counts without its ports.
+const MOST_EXTENSIONS: usize = 8;
 
 /// Whether a frame comes to the port or leaves by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,14 +37,20 @@ pub enum Direction {
     Out,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ends {
-    source: u32,
-    destination: u32,
+    source: IpAddr,
+    destination: IpAddr,
     protocol: u8,
     source_port: u16,
     destination_port: u16,
 }
+
+/// Of conversations that are counted together.
+const OTHERS: Ends = {
+    let none = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    Ends { source: none, destination: none, protocol: 0, source_port: 0, destination_port: 0 }
+};
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
@@ -71,12 +85,12 @@ impl Conversations {
         &self.path
     }
 
-    /// Counts a frame; one that is not IPv4 belongs to no conversation.
+    /// Counts a frame; one that is not IP belongs to no conversation.
     pub fn count(&mut self, port: PortId, direction: Direction, frame: &[u8]) {
         let Some((ends, bytes, payload_bytes)) = ends(frame) else { return };
         let mut key = (port, direction, ends);
         if self.sums.len() >= MOST && !self.sums.contains_key(&key) {
-            key.2 = Ends::default();
+            key.2 = OTHERS;
         }
         let sums = self.sums.entry(key).or_default();
         sums.packets += 1;
@@ -95,7 +109,6 @@ impl Conversations {
             sums.grown = false;
             let direction = if *direction == Direction::In { "in" } else { "out" };
             let Ends { source, destination, protocol, source_port, destination_port } = *ends;
-            let (source, destination) = (Ipv4Addr::from(source), Ipv4Addr::from(destination));
             let Sums { packets, bytes, payload_bytes, .. } = *sums;
             let (seconds, rest) = (unix / 1_000_000_000, unix % 1_000_000_000);
             // Writing to a string cannot fail.
@@ -108,24 +121,67 @@ impl Conversations {
     }
 }
 
-/// Whose frame it is, its bytes as IPv4 datagram, and those behind the headers of IPv4 and TCP, UDP or ICMP; `None`: it is no whole IPv4 datagram.
-fn ends(frame: &[u8]) -> Option<(Ends, usize, usize)> {
-    let datagram = frame.get(ETHERNET_BYTES..).filter(|_| frame[ETHERNET_BYTES - 2..ETHERNET_BYTES] == IPV4)?;
+/// An IP datagram, as far as its headers say.
+struct Datagram<'a> {
+    source: IpAddr,
+    destination: IpAddr,
+    /// Of what follows.
+    protocol: u8,
+    /// Behind the headers of IP.
+    transport: &'a [u8],
+    bytes: usize,
+    /// It begins with the header of its protocol: it is no fragment but the first.
+    whole: bool,
+}
+
+fn ipv4(datagram: &[u8]) -> Option<Datagram<'_>> {
     let (header, bytes) = ((usize::from(*datagram.first()? & 15)) * 4, usize::from(word(datagram, 2)?));
     // A short frame is padded, so that it may be longer.
     let transport = datagram.get(..bytes)?.get(header..).filter(|_| header >= 20)?;
-    let address = |at: usize| Some(u32::from(word(datagram, at)?) << 16 | u32::from(word(datagram, at + 2)?));
-    let protocol = *datagram.get(9)?;
+    let address = |at: usize| Some(IpAddr::from(*datagram.get(at..)?.first_chunk::<4>()?));
     // The ports are in the first fragment alone.
     let whole = word(datagram, 6)? & 0x1fff == 0;
+    Some(Datagram { source: address(12)?, destination: address(16)?, protocol: *datagram.get(9)?, transport, bytes, whole })
+}
+
+fn ipv6(datagram: &[u8]) -> Option<Datagram<'_>> {
+    let bytes = 40 + usize::from(word(datagram, 4)?);
+    let mut transport = datagram.get(..bytes)?.get(40..)?;
+    let mut protocol = datagram[6];
+    let mut whole = true;
+    for _ in 0..MOST_EXTENSIONS {
+        let length = match (protocol, transport) {
+            (FRAGMENT, [_, _, high, low, ..]) => {
+                whole &= u16::from_be_bytes([*high, *low]) >> 3 == 0;
+                8
+            }
+            (_, [_, words, ..]) if EXTENSIONS.contains(&protocol) => 8 * (1 + usize::from(*words)),
+            _ => break,
+        };
+        let Some(rest) = transport.get(length..) else { break };
+        (protocol, transport) = (transport[0], rest);
+    }
+    let address = |at: usize| Some(IpAddr::from(Ipv6Addr::from(*datagram.get(at..)?.first_chunk::<16>()?)));
+    Some(Datagram { source: address(8)?, destination: address(24)?, protocol, transport, bytes, whole })
+}
+
+/// Whose frame it is, its bytes as IP datagram, and those behind the headers of IP and TCP, UDP or ICMP; `None`: it is no whole IP datagram.
+fn ends(frame: &[u8]) -> Option<(Ends, usize, usize)> {
+    let (header, datagram) = frame.split_at_checked(ETHERNET_BYTES)?;
+    let datagram = match [header[ETHERNET_BYTES - 2], header[ETHERNET_BYTES - 1]] {
+        IPV4 => ipv4(datagram)?,
+        IPV6 => ipv6(datagram)?,
+        _ => return None,
+    };
+    let Datagram { source, destination, protocol, transport, bytes, whole } = datagram;
     let (own, ports) = match protocol {
         TCP if whole => (transport.get(12).map_or(0, |offset| usize::from(offset >> 4) * 4), word(transport, 0).zip(word(transport, 2))),
         UDP if whole => (8, word(transport, 0).zip(word(transport, 2))),
-        1 if whole => (8, None),
+        ICMP | ICMPV6 if whole => (8, None),
         _ => (0, None),
     };
     let (source_port, destination_port) = ports.unwrap_or_default();
-    let ends = Ends { source: address(12)?, destination: address(16)?, protocol, source_port, destination_port };
+    let ends = Ends { source, destination, protocol, source_port, destination_port };
     Some((ends, bytes, transport.len().saturating_sub(own)))
 }
 
@@ -159,11 +215,41 @@ mod tests {
         tcp[12] = 8 << 4;
         let (ends_of, bytes, payload) = ends(&frame(TCP, (5201, 40000), &tcp, 700, 0)).expect("TCP");
         assert_eq!((ends_of.source_port, ends_of.destination_port, bytes, payload), (5201, 40000, 752, 700));
-        assert_eq!((Ipv4Addr::from(ends_of.source), Ipv4Addr::from(ends_of.destination)), ([10, 0, 1, 10].into(), [10, 0, 2, 11].into()));
+        assert_eq!((ends_of.source, ends_of.destination), ([10, 0, 1, 10].into(), [10, 0, 2, 11].into()));
         let (_, bytes, payload) = ends(&frame(UDP, (1, 2), &[0; 8], 5, 13)).expect("UDP");
         assert_eq!((bytes, payload), (33, 5));
         let (echo, bytes, payload) = ends(&frame(1, (0, 0), &[0; 8], 56, 0)).expect("ICMP");
         assert_eq!((echo.source_port, bytes, payload), (0, 84, 56));
+    }
+
+    /// An IPv6 datagram with these headers behind the first, the first of them of type `next`.
+    fn frame_v6(next: u8, headers: &[&[u8]], payload: usize, padding: usize) -> Vec<u8> {
+        let total = headers.iter().map(|header| header.len()).sum::<usize>() + payload;
+        let mut frame = vec![0; 12];
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend((total as u16).to_be_bytes());
+        frame.extend([next, 64]);
+        for number in [1u8, 2] {
+            frame.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 0, number, 10]);
+        }
+        headers.iter().for_each(|header| frame.extend(*header));
+        frame.resize(frame.len() + payload + padding, 0);
+        frame
+    }
+
+    #[test]
+    fn ipv6_has_extensions() {
+        let udp = [0x13, 0x8d, 0x13, 0x8d, 0, 0, 0, 0];
+        let hop_by_hop = [UDP, 0, 5, 2, 0xff, 0xdf, 1, 0];
+        let (ends_of, bytes, payload) = ends(&frame_v6(0, &[&hop_by_hop, &udp], 100, 0)).expect("UDP");
+        assert_eq!((ends_of.protocol, ends_of.source_port, bytes, payload), (UDP, 5005, 156, 100));
+        assert_eq!((ends_of.source.to_string(), ends_of.destination.to_string()), ("fd00::a00:10a".into(), "fd00::a00:20a".into()));
+        let (ends_of, bytes, payload) = ends(&frame_v6(ICMPV6, &[&[128, 0, 0, 0, 0, 0, 0, 0]], 56, 3)).expect("ICMPv6");
+        assert_eq!((ends_of.protocol, bytes, payload), (ICMPV6, 104, 56));
+        let later = [UDP, 0, 0, 8, 0, 0, 0, 7];
+        let (ends_of, bytes, payload) = ends(&frame_v6(FRAGMENT, &[&later, &udp], 92, 0)).expect("a fragment");
+        assert_eq!((ends_of.protocol, ends_of.source_port, bytes, payload), (UDP, 0, 148, 100));
+        assert!(ends(&frame_v6(UDP, &[&udp], 5, 0)[..60]).is_none());
     }
 
     #[test]
@@ -205,6 +291,16 @@ mod tests {
             if let Some((_, bytes, payload)) = ends(&frame) {
                 prop_assert!(payload < bytes && bytes + ETHERNET_BYTES <= frame.len());
             }
+        }
+
+        #[test]
+        fn no_datagram_of_ipv6_is_a_panic(mut frame in proptest::collection::vec(any::<u8>(), 54..160), next in prop_oneof![Just(0), Just(FRAGMENT), Just(TCP), Just(UDP)]) {
+            frame[12..15].copy_from_slice(&[0x86, 0xdd, 0x60]);
+            let length = frame.len() - ETHERNET_BYTES - 40;
+            frame[18..20].copy_from_slice(&(length as u16).to_be_bytes());
+            frame[20] = next;
+            let (_, bytes, payload) = ends(&frame).expect("a datagram");
+            prop_assert!(bytes == length + 40 && payload <= length);
         }
 
         #[test]

@@ -88,6 +88,14 @@ fn als_passes_its_packet_tests() {
 }
 
 #[test]
+fn als_with_ipv6_passes_its_packet_tests() {
+    for define in [&["IPV6"][..], &["IPV6", "CONNECTION_SKETCH"]] {
+        let failures = als(define, &["ipv6"]);
+        assert!(failures.is_empty(), "{define:?}\n{}", failures.join("\n"));
+    }
+}
+
+#[test]
 fn als_with_the_sketch_passes_them_too() {
     let failures = als(&["CONNECTION_SKETCH"], &["rewriting", "forwarding", "multicast", "sketch"]);
     assert!(failures.is_empty(), "{}", failures.join("\n"));

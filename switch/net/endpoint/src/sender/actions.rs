@@ -7,7 +7,7 @@ use crate::pacer::Pacer;
 use crate::record::FlowRecord;
 use crate::stream::DataStream;
 use crate::wire::rtcp::Alsf;
-use crate::{instant, is_multicast, Io};
+use crate::{instant, is_multicast, Io, Life};
 use fairlane_random::Rng;
 
 /// Packets: what an algorithm can ask for as its window; more would only fill memory.
@@ -114,7 +114,14 @@ impl RtpSender {
             if index == self.streams.len() {
                 let ssrc = self.spec.ssrc.wrapping_add(index as u32);
                 let (ecn, header) = (self.algorithm.interests().ecn, self.streams[0].header.clone());
-                self.streams.push(DataStream::new(address, ssrc, self.spec.packet_bytes, ecn, header, &mut self.rng));
+                self.streams.push(DataStream::new(
+                    &Life { peer: address, ..self.life },
+                    ssrc,
+                    self.spec.packet_bytes,
+                    ecn,
+                    header,
+                    &mut self.rng,
+                ));
             }
             self.streams[index].to = address;
             if rate_bps > 0.0 {

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use fairlane_device::DeviceConfig;
 use fairlane_endpoint::algorithm::{FixedRate, Listener};
 use fairlane_endpoint::record::FlowRecord;
+use fairlane_endpoint::Ip;
 use fairlane_pipeline::{ActionCall, KeyMatch, Program, Replica, TableAction, TableEntry, Value};
 use fairlane_virtual::{ChannelConfig, FlowKind, FlowSpec, HostAddress, LinkEnd, Nanos, Network, Options, RtpSpec, TcpSpec};
 
@@ -29,6 +30,7 @@ pub fn program() -> Arc<Program> {
 /// The address of host `number` (from 1) on a switch.
 pub fn address(switch: u8, number: u8) -> HostAddress {
     HostAddress {
+        version: Ip::V4,
         ip: u32::from_be_bytes([10, 0, switch, number]),
         mac: [2, 0, 0, switch, 0, number],
         gateway_mac: [2, 1, 0, switch, 0, number],

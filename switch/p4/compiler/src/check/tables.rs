@@ -134,13 +134,7 @@ impl<'a> Checker<'a, '_> {
         let ty = self.check_expr(&k.expression);
         let ty = self.zonk(&ty);
         let ok = match self.strip_newtype(&ty) {
-            Type::Bits { .. }
-            | Type::Bool
-            | Type::Enum(_)
-            | Type::SerEnum(..)
-            | Type::ErrorCode
-            | Type::Unknown
-            | Type::Varbit(_) => true,
+            Type::Bits { .. } | Type::Bool | Type::Enum(_) | Type::SerEnum(..) | Type::ErrorCode | Type::Unknown | Type::Varbit(_) => true,
             Type::Int => {
                 self.error_help(k.span, TABLES, "a key must have a width", "give the literal one: `8w1`");
                 true
@@ -169,11 +163,7 @@ impl<'a> Checker<'a, '_> {
     fn check_property(&mut self, n: &'a Ident, value: &'a Expr) {
         let ty = self.check_expr(value);
         if !KNOWN.contains(&&*n.name) {
-            self.report.warning(
-                Code::IgnoreProp,
-                n.span,
-                format!("the architecture has no table property `{}`: it is ignored", n.name),
-            );
+            self.report.warning(Code::IgnoreProp, n.span, format!("the architecture has no table property `{}`: it is ignored", n.name));
             if let Some(near) = nearest(&n.name, KNOWN) {
                 self.report.help(format!("did you mean `{near}`?"));
             }
