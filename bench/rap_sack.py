@@ -168,7 +168,7 @@ def _add_flows(network, case: Dumbbell, changes: dict[str, Any], wrap) -> list[S
                 specs.Tcp(
                     flavour="sack",
                     packet_bytes=tcp.packet_bytes,
-                    options=tcp.network_options(),
+                    options=tcp.network_options(4),
                     sending_jitter_ns=round(tcp.sending_jitter_s * NS),
                 ),
             )

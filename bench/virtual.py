@@ -66,7 +66,7 @@ def measure(case: Experiment) -> dict[str, float]:
         for index, flow in enumerate(case.flows):
             start, stop = round(timing.start_s(flow) * 1e9), round(timing.end_s * 1e9)
             path = specs.FlowPath(flow.name, flow.sender, flow.receiver, 5201 + index // MAX_PAIRS, start, stop)
-            tcp = specs.Tcp(flavour="sack", packet_bytes=flow.settings.packet_bytes, options=flow.settings.network_options())
+            tcp = specs.Tcp(flavour="sack", packet_bytes=flow.settings.packet_bytes, options=flow.settings.network_options(4))
             network.add_tcp_flow(path, tcp)
         network.run_until(1_000_000_000)
         wall, cpu = time.perf_counter(), time.process_time()

@@ -38,10 +38,10 @@ FAULTS = (
     Fault(
         "leaves the time to live as it is",
         "forward.p4",
-        "dst_address = dst_address;\n        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;",
+        "dst_address = dst_address;\n        hdr.IP.ttl = hdr.IP.ttl - 1;",
         "dst_address = dst_address;",
     ),
-    Fault("sends packets on whose time to live is used up", "forward.p4", "hdr.ipv4.ttl <= 1", "hdr.ipv4.ttl == 0"),
+    Fault("sends packets on whose time to live is used up", "forward.p4", "hdr.IP.ttl <= 1", "hdr.IP.ttl == 0"),
     Fault(
         "leaves the Ethernet addresses as they are",
         "forward.p4",

@@ -102,9 +102,9 @@ def test_nada_takes_the_rfcs_greatest_rate_where_no_codec_names_one(tmp_path: Pa
 
 def test_a_tcp_window_counts_full_segments() -> None:
     # 1000 bytes, 40 of them headers and 12 the time stamp option.
-    options = TcpSettings(max_window_packets=20, timer_granularity_s=0.1).network_options()
+    options = TcpSettings(max_window_packets=20, timer_granularity_s=0.1).network_options(4)
     assert options == {"timestamps": True, "max_window": 20 * 948, "timer_granularity_ns": 100_000_000, "rtt_estimator": "linux"}
-    assert TcpSettings(max_window_packets=20, timestamps=False).network_options()["max_window"] == 20 * 960
+    assert TcpSettings(max_window_packets=20, timestamps=False).network_options(4)["max_window"] == 20 * 960
 
 
 def test_single_datagrams_have_gaps_and_sizes(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_key_that_is_set_lies_over_its_profile(tmp_path: Path) -> None:
     assert (reno.sack_recovery, reno.timer_granularity_s, reno.timestamps, reno.min_rto_s) == ("sack1", 0.1, False, 0.3)
     # The group has another profile; the family's own key lies over that one, too.
     assert (sack.sack_recovery, sack.timer_granularity_s, sack.avoid_multiple_fast_retransmits, sack.min_rto_s) == (None, 0.5, False, 0.3)
-    options = reno.network_options()
+    options = reno.network_options(4)
     assert (options["min_rto_ns"], options["rtt_estimator"], options["hold_ssthresh"]) == (300_000_000, "ticks", False)
     assert reno.only_virtual() == ["profile"] and sack.only_virtual() == ["profile", "max_window_packets"]
 

@@ -82,7 +82,7 @@ def run(case: tuple[str, int, int]) -> tuple[float, float]:
     kind, rate_mbps, rtt_ms = case
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "dualpi2.p4"
-        text = PROGRAM.read_text().replace("hdr.ipv4.diffserv & 1 == 1", "hdr.ipv4.diffserv & 3 != 0")
+        text = PROGRAM.read_text().replace("hdr.IP.diffserv & 1 == 1", "hdr.IP.diffserv & 3 != 0")
         assert text != PROGRAM.read_text()
         program.write_text(text)
         programs = [program] if kind == "tcp-dctcp" else []

@@ -37,7 +37,7 @@ def test_files_cost_by_their_number_and_size() -> None:
     short, long, large = (points.cost(e) for e in (files(10), files(100), files(10, 20_000_000)))
     # 200 files. As flows that are there all the time they would be worth 7 s in the longer run.
     assert short < 0.6 and short < long < 1.2
-    payload = files(10).flows[0].tcp_settings.payload_bytes
+    payload = files(10).flows[0].tcp_settings.payload_bytes(4)
     assert large == pytest.approx(short + 200 * 19_800_000 / payload * 3e-6, rel=0.01)
 
 
