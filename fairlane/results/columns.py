@@ -70,15 +70,16 @@ class Columns:
             self._latest.clear()
 
     def _column(self, key: str) -> array[float]:
-        column = self._values.setdefault(key, array("d"))
+        column = self._values.get(key)
+        if column is None:
+            if len(self._latest) == self._count:  # of most flows all records are the latest
+                column = self._values[key] = _numbers(self._latest, key)
+                return column
+            column = self._values[key] = array("d")
         if len(column) < self._count:
             first = self._count - len(self._latest)
             column.extend([math.nan] * (first - len(column)))
-            latest: list[Any] = [record.get(key) for record in self._latest[len(column) - first :]]
-            try:
-                column.extend(array("d", latest))
-            except TypeError:
-                column.extend([value if isinstance(value, (int, float)) else math.nan for value in latest])
+            column.extend(_numbers(self._latest[len(column) - first :], key))
         return column
 
     def __getitem__(self, key: str) -> np.ndarray:
@@ -94,6 +95,15 @@ class Columns:
         values, others = self[second], self[first]
         lacking = np.isnan(values)
         return tuples(others[~lacking], values[~lacking]) if lacking.any() else tuples(others, values)
+
+
+def _numbers(records: list[dict[str, Any]], key: str) -> array[float]:
+    """The values of a key; not a number where a record has none, or another value."""
+    values: list[Any] = [record.get(key) for record in records]
+    try:
+        return array("d", values)
+    except TypeError:
+        return array("d", [value if isinstance(value, (int, float)) else math.nan for value in values])
 
 
 class ByKind(dict[str, Columns]):

@@ -36,7 +36,7 @@ def of_experiment(experiment: Experiment) -> dict[str, Any]:
     return {**without_folders(experiment), **recorded.described([*of_links, *everywhere])}
 
 
-_NUMBERS = frozenset((bool, int, float))
+_NUMBERS = frozenset((bool, int, float, type(None)))
 
 
 def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
@@ -46,14 +46,13 @@ def _without_folders(value: Any, known: dict[int, dict[str, Any]]) -> Any:
     if isinstance(value, str):
         return f"…/{Path(value).name}" if os.path.isabs(value) else value
     if isinstance(value, dict):
-        return {key: _without_folders(inner, known) for key, inner in value.items()}
+        return {key: inner if type(inner) in _NUMBERS else _without_folders(inner, known) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_folders(inner, known) for inner in value]
+        return [inner if type(inner) in _NUMBERS else _without_folders(inner, known) for inner in value]
     if dataclasses.is_dataclass(value):
         if id(value) not in known:
             known[id(value)] = {
-                key: inner if inner is None or type(inner) in _NUMBERS else _without_folders(inner, known)
-                for key, inner in schema.members(value).items()
+                key: inner if type(inner) in _NUMBERS else _without_folders(inner, known) for key, inner in schema.members(value).items()
             }
         return known[id(value)]
     return value
