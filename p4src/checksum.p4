@@ -1,6 +1,8 @@
 // The IPv4 header checksum over header and options [RFC 791 sec 3.1]. A packet with a wrong checksum is dropped
 // in ingress (standard_metadata.checksum_error). The IPv6 header has none [RFC 8200 sec 3]; udp_checksum.p4 has that of UDP.
 
+#include "udp_checksum.p4"
+
 control AlsVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
 #ifndef IPV6

@@ -281,7 +281,7 @@ def json_objects(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     while some := list(itertools.islice(lines, _LINES)):
         # Many lines at once take half the time.
         text, inner = "".join(some), len(some) - 1
-        if text[0] == "{" and text[-2:] == "}\n" and text.count("}\n{") == text.count("\n") - 1 == inner:
+        if text[:1] == "{" and text[-2:] == "}\n" and text.count("}\n{") == text.count("\n") - 1 == inner:
             try:
                 found = json.loads(f"[{text.replace(_BETWEEN, _COMMA)}]")
                 if len(found) == len(some):

@@ -2,8 +2,6 @@
 // U = the port's utilisation. The controller sets both for each port every second. This runs in egress, so that every copy
 // of a multicast packet gets the values of its own port, as late as possible.
 
-#include "../../udp_checksum.p4"
-
 control FairRate(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
     UdpChecksum() checksum_of_rate;
     UdpChecksum() checksum_of_utilisation;
