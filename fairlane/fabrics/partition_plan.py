@@ -120,19 +120,19 @@ def _network(experiment: Experiment) -> _Network:
     ways = [(flow, [paths.there(experiment, flow, receiver) for receiver in flow.all_receivers]) for flow in flows]
     users: dict[tuple[str, int], int] = defaultdict(int)
     for _, found in ways:
-        for port in {(p.node, p.number): p for way in found for p in way}.values():
-            users[port.node, port.number] += 1
+        for taken in {(p.node, p.number) for way in found for p in way}:
+            users[taken] += 1
     for flow, found in ways:
         rate = _packets(flow, min((p.link.rate_bps / users[p.node, p.number] for way in found for p in way), default=0.0))
         for way in found:
-            nodes = [number[p.node] for p in way if p.node in number]
-            for node in nodes:
-                loads[node] += rate
-            for a, b in itertools.pairwise(nodes):
+            passed = [number[p.node] for p in way if p.node in number]
+            for n in passed:
+                loads[n] += rate
+            for a, b in itertools.pairwise(passed):
                 weights[_pair(a, b)] += rate
             ends = rate * (_PYTHON_END if isinstance(flow.settings, AlgorithmSettings) else _END)
-            for node in (nodes[0], nodes[-1]) if nodes else ():
-                loads[node] += ends
+            for n in (passed[0], passed[-1]) if passed else ():
+                loads[n] += ends
     # A switch without traffic still has work: its ports are recorded.
     return _Network([load + 100.0 for load in loads], weights, delays, joined)
 

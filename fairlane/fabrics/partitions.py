@@ -126,12 +126,14 @@ def run(network: Network, plan: Plan, switches: Sequence[str], work: Callable[[P
             children.append(_Child(process, here))
         try:
             first, cost = apart(0)
-        except ConnectionError as error:
-            raise _why(children, plan, switches) from error
+        except ConnectionError:
+            failure = _why(children, plan, switches)
+            raise failure from failure.__cause__
         _listen(children, None)
         for child in children:
             if child.said is None or child.said[0] == "failed":
-                raise _why(children, plan, switches)
+                failure = _why(children, plan, switches)
+                raise failure from failure.__cause__
         said = [child.said for child in children if child.said is not None]
         return Done([first, *(one[1] for one in said)], [cost, *(one[2] for one in said)])
     finally:
@@ -181,7 +183,7 @@ def _listen(children: Sequence[_Child], patience_s: float | None) -> None:
     """Until all have said something or ended. patience_s: None waits for them."""
     from multiprocessing.connection import wait
 
-    left: dict[object, _Child] = {child.pipe: child for child in children if child.said is None}
+    left: dict[Any, _Child] = {child.pipe: child for child in children if child.said is None}
     while left:
         heard = wait(list(left), patience_s)
         if not heard:

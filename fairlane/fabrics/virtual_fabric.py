@@ -177,7 +177,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             else:
                 changes.extend(options.live.drive(active, progress))
                 active_experiment.append(active.experiment)
-            return Left(records.delays() if options.delays else [], records.wrong_checksums(), dict(network.work()))
+            return Left(records.delays() if options.delays else [], records.wrong_checksums(), dict(**network.work()))
         finally:
             records.close()
 

@@ -67,6 +67,30 @@ hosts = [["a", "b"]]
 """
 
 
+QUERIES = """
+title = "queries over a fabric"
+duration_s = 1
+bottleneck = "leaf1->spine1"
+
+[topology]
+kind = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 2
+trunk = { rate_bps = 100_000_000, delay_s = 0.0005, queue_packets = 100 }
+access = { rate_bps = 100_000_000, delay_s = 0.000_01, queue_packets = 100 }
+
+[[workloads]]
+name = "search"
+kind = "tcp-cubic"
+pattern = "partition-aggregate"
+fan_in = 3
+arrivals = { per_s = 20 }
+sizes = { mean_bytes = 20_000 }
+requests = 3
+"""
+
+
 def records(folder: Path, experiment: Experiment, cores: int, **options) -> tuple[dict[str, bytes], list[str]]:
     """Every raw record without the folder's name, captures too, and what was said."""
     folder.mkdir(parents=True)
@@ -116,7 +140,12 @@ def test_links_that_lose_change_and_impair(tmp_path: Path) -> None:
 
 
 def test_requests_and_answers(tmp_path: Path) -> None:
-    check_same(tmp_path, loader.load(probes.ROOT / "docs/examples/workload.toml", 2.0), (2, 3))
+    check_same(tmp_path / "web", loader.load(probes.ROOT / "docs/examples/workload.toml", 2.0), (2,))
+    path = tmp_path / "queries.toml"
+    path.write_text(QUERIES, encoding="utf-8")
+    experiment = loader.load(path)
+    assert sum(bool(flow.after) for flow in experiment.flows) > 20
+    check_same(tmp_path / "queries", experiment, (2, 4))
 
 
 def test_links_that_fail_stay_whole(tmp_path: Path) -> None:

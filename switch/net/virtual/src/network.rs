@@ -21,7 +21,7 @@ use crate::identity::Route;
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::Datagram;
-use crate::nodes::{Attachment, EndNode, Flying, FlowEnds, Host, NodeIndex, SwitchNode, Way};
+use crate::nodes::{Attachment, EndNode, FlowEnds, Flying, Host, NodeIndex, SwitchNode, Way};
 use crate::observer::Observer;
 use crate::partition::Partition;
 use crate::record::{LinkSample, PortSample, QueueSample, WorkCounts};
@@ -332,10 +332,9 @@ impl Network {
     fn send_handed(&mut self, switch: usize) {
         let mut handed = std::mem::take(&mut self.handed);
         for (port, arrival, frame) in handed.drain(..) {
+            let Some(index) = self.switches[switch].channels.get(port as usize).copied().flatten() else { continue };
             let flying = Flying { arrival, sent: self.now, frame };
-            if let Some(index) = self.switches[switch].channels.get(port as usize).copied().flatten()
-                && let Some(flying) = self.send_away(index, flying)
-            {
+            if let Some(flying) = self.send_away(index, flying) {
                 self.fly(index, flying);
             }
         }

@@ -14,13 +14,30 @@ use crate::Nanos;
 #[derive(Debug)]
 pub(crate) enum Parcel {
     /// In a channel.
-    Frame { channel: u32, flying: Flying },
-    Call { switch: u32, call: Call },
-    Event { order: Order, event: Event },
+    Frame {
+        channel: u32,
+        flying: Flying,
+    },
+    Call {
+        switch: u32,
+        call: Call,
+    },
+    Event {
+        order: Order,
+        event: Event,
+    },
     /// A segment of a flow left.
-    Left { flow: u32, sequence: u32, time: Nanos },
+    Left {
+        flow: u32,
+        sequence: u32,
+        time: Nanos,
+    },
     /// The flow of a receiving end will start, because the flows are over for which it waited; known since `now`.
-    Starts { end: u32, now: Nanos, start: Nanos },
+    Starts {
+        end: u32,
+        now: Nanos,
+        start: Nanos,
+    },
 }
 
 const FRAME: u8 = 0;

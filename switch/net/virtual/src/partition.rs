@@ -149,7 +149,9 @@ impl Network {
                 for change in planned {
                     match change {
                         Change::LinkDelay { delay_ns, .. } => delay = delay.min(*delay_ns),
-                        Change::LinkState { .. } => return Err(BuildError::new(key(), "fails at some time, and both of its ends must know what that loses")),
+                        Change::LinkState { .. } => {
+                            return Err(BuildError::new(key(), "fails at some time, and both of its ends must know what that loses"))
+                        }
                         _ => {}
                     }
                 }
@@ -251,7 +253,10 @@ impl Network {
 }
 
 fn strange(time: Nanos, peer: usize) -> RunError {
-    RunError::Fault { time, fault: format!("partition {peer} sent what is out of place: the network is not divided as it should be").into() }
+    RunError::Fault {
+        time,
+        fault: format!("partition {peer} sent what is out of place: the network is not divided as it should be").into(),
+    }
 }
 
 impl Partition {
@@ -291,7 +296,9 @@ impl Network {
         let bound = self.part.as_ref()?.bound;
         match parcel {
             Parcel::Frame { channel, flying } if flying.arrival >= bound => self.fly(channel as usize, flying),
-            Parcel::Call { switch, call } if call.at >= bound && (switch as usize) < self.switches.len() => self.call(switch as usize, call),
+            Parcel::Call { switch, call } if call.at >= bound && (switch as usize) < self.switches.len() => {
+                self.call(switch as usize, call)
+            }
             Parcel::Event { order, event } if order.at >= bound => self.tell(order, event),
             Parcel::Left { flow, sequence, time } => {
                 let receiver = self.flows.get(flow as usize)?.receivers[0];
@@ -317,7 +324,8 @@ impl Network {
         }
         let sampled = self.part.as_ref().map_or(&[][..], |part| &part.sampled);
         // A mark at the start itself comes before the end's own, if the start was known by then.
-        let (before, after): (Vec<_>, Vec<_>) = sampled.iter().filter(|(time, _)| *time >= start).partition(|(time, mark)| *mark && *time == start);
+        let (before, after): (Vec<_>, Vec<_>) =
+            sampled.iter().filter(|(time, _)| *time >= start).partition(|(time, mark)| *mark && *time == start);
         if now < start {
             before.into_iter().for_each(|&(time, _)| end.mark(time));
         }

@@ -16,8 +16,8 @@ use fairlane_endpoint::Ip;
 use fairlane_p4rt::proto::p4::v1::StreamMessageResponse;
 use fairlane_tcp::{Config, Flavour, Ftp};
 use fairlane_virtual::{
-    Answer, Change, ChannelConfig, ControlAction, ControlPlane, FlowKind, HostAddress, Impairments, Jitter, LinkEnd, LossModel, Nanos, Network, Options,
-    Peers, Request, TcpSpec,
+    Answer, Change, ChannelConfig, ControlAction, ControlPlane, FlowKind, HostAddress, Impairments, Jitter, LinkEnd, LossModel, Nanos,
+    Network, Options, Peers, Request, TcpSpec,
 };
 use proptest::prelude::*;
 
@@ -163,7 +163,12 @@ fn cases() -> impl Strategy<Value = Case> {
                     })
                     .filter(|trunk| trunk.ends.0 != trunk.ends.1)
                     .collect();
-                let flows = flows.into_iter().map(|(from, to, kind, start)| Flow { from: from.index(hosts.len()), to: to.index(hosts.len()), kind, start });
+                let flows = flows.into_iter().map(|(from, to, kind, start)| Flow {
+                    from: from.index(hosts.len()),
+                    to: to.index(hosts.len()),
+                    kind,
+                    start,
+                });
                 let flows = flows.filter(|flow| flow.from != flow.to).collect();
                 let changes = changes.into_iter().map(|(at, trunk, what)| (at * MS, trunk.index(trunks.len()), what)).collect();
                 // No partition is empty.
@@ -252,7 +257,9 @@ fn build(case: &Case) -> (Network, Arc<Mutex<String>>) {
     }
     for (number, flow) in case.flows.iter().enumerate().filter(|(_, flow)| flow.kind >= 6) {
         // After the first file that ends or begins where this one begins.
-        let before = case.flows[..number].iter().position(|other| (4..8).contains(&other.kind) && (other.to == flow.from || other.from == flow.from));
+        let before = case.flows[..number]
+            .iter()
+            .position(|other| (4..8).contains(&other.kind) && (other.to == flow.from || other.from == flow.from));
         if let Some(before) = before {
             let delay = u64::from(flow.kind - 6) * 2 * MS;
             network.start_after(&format!("f{number}"), &[format!("f{before}")], delay).expect("they share a host");
