@@ -233,6 +233,7 @@ impl Network {
         }
         self.record_marks(end);
         self.now = self.now.max(end);
+        self.queue.at(self.now);
         self.flush()
     }
 

@@ -86,9 +86,11 @@ impl Network {
         }
         let switches = homes.to_vec();
         let mut hosts = vec![CONTROLS; self.hosts.len()];
-        for (channel, end) in self.channel_ends.iter().enumerate() {
-            if let (Attachment::Host(host), Some(from)) = (end, self.sending_switch(channel)) {
-                hosts[*host] = switches[from];
+        for (node, &home) in self.switches.iter().zip(&switches) {
+            for channel in node.channels.iter().flatten() {
+                if let Attachment::Host(host) = self.channel_ends[*channel] {
+                    hosts[host] = home;
+                }
             }
         }
         let lookahead = self.lookahead(&switches)?;
@@ -117,11 +119,6 @@ impl Network {
     /// What partitions sent each other. `None`: the network is not divided.
     pub fn partition_counts(&self) -> Option<PartitionCounts> {
         self.part.as_ref().map(|part| part.counts)
-    }
-
-    /// The switch from which a channel leads to a host or another switch.
-    fn sending_switch(&self, channel: usize) -> Option<usize> {
-        self.switches.iter().position(|node| node.channels.contains(&Some(channel)))
     }
 
     /// The least delay between two partitions.
@@ -222,7 +219,6 @@ impl Network {
         let now = self.now;
         let Some(part) = &mut self.part else { return Ok(None) };
         let own = self.queue.peek().map_or(Nanos::MAX, |(time, _)| time).min(part.earliest);
-        part.sampled.clear();
         for (flow, sequence, time) in part.ledger.borrow_mut().drain(..) {
             let receiver = self.flows[flow as usize].receivers[0];
             let home = part.hosts[self.ends[receiver].host];
@@ -247,8 +243,12 @@ impl Network {
             }
         }
         let Some(part) = &mut self.part else { return Ok(None) };
-        part.bound = floor.saturating_add(part.lookahead);
-        Ok((floor <= end).then(|| end.min(part.bound - 1)))
+        part.sampled.clear();
+        let last = end.min(floor.saturating_add(part.lookahead - 1));
+        if floor <= end {
+            part.bound = last.saturating_add(1);
+        }
+        Ok((floor <= end).then_some(last))
     }
 }
 

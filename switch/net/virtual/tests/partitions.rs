@@ -320,8 +320,8 @@ fn seen(network: &mut Network, log: &Mutex<String>) -> BTreeMap<String, String> 
     for (of, delays) in network.delays() {
         found.insert(format!("delays {of:?}"), format!("{delays:?}"));
     }
-    for (from, to, stats, _) in network.channel_stats().filter(|(_, _, stats, _)| *stats != Default::default()) {
-        found.insert(format!("channel {from} {to} {}", found.len() * 0), format!("{stats:?}"));
+    for (number, (from, to, stats, _)) in network.channel_stats().enumerate().filter(|(_, (_, _, stats, _))| *stats != Default::default()) {
+        found.insert(format!("channel {number} {from} {to}"), format!("{stats:?}"));
     }
     found.insert("control".into(), log.lock().expect("whole").clone());
     let empty = format!("{:?}", fairlane_endpoint::record::FlowLog::new());
