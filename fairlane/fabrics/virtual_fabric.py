@@ -177,7 +177,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
             else:
                 changes.extend(options.live.drive(active, progress))
                 active_experiment.append(active.experiment)
-            return Left(records.delays() if options.delays else [], records.wrong_checksums(), dict(**network.work()))
+            return Left(records.delays() if options.delays else [], records.wrong_checksums(), _work(network))
         finally:
             records.close()
 
@@ -469,6 +469,11 @@ def _plan(experiment: Experiment, options: Options, progress: Progress) -> Plan 
     return None
 
 
+def _work(network: Network) -> dict[str, int]:
+    work = network.work()
+    return {"data_packets": work["data_packets"], "link_traversals": work["link_traversals"], "switch_packets": work["switch_packets"]}
+
+
 def _say_speed(now_ns: int, work: dict[str, int], wall_s: float, say: Callable[[str], None]) -> None:
     say(
         f"virtual time: {now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
@@ -479,7 +484,7 @@ def _say_speed(now_ns: int, work: dict[str, int], wall_s: float, say: Callable[[
 @dataclass
 class Left:
     """What is written when a run is over, of all of it or of one part. delays: lines of delays.jsonl, with their places in it. wrong_checksums: by host, None if no link corrupts
-    frames. work: as of `Network.work`."""
+    frames. work: counts of `Network.work`."""
 
     delays: list[tuple[tuple[int, int, int, int], str]]
     wrong_checksums: dict[str, int] | None

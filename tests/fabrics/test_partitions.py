@@ -188,10 +188,15 @@ def test_what_is_not_divided_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 def fairlane(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "fairlane", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(probes.ROOT)}
     return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-m", "fairlane", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
 
 
@@ -199,11 +204,19 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def command(pid: int) -> str:
+    """Of a forked process its parent's; "" of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
 def started(process: subprocess.Popen[str], count: int) -> list[int]:
     """The other processes of a run that is under way."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        found = [pid for pid in children(process.pid) if "fairlane" in Path(f"/proc/{pid}/cmdline").read_text()]
+        found = [pid for pid in children(process.pid) if command(pid) == command(process.pid)]
         if len(found) == count:
             time.sleep(0.3)
             return found
