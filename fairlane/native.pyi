@@ -32,6 +32,7 @@ __all__ = [
     "QUEUE_COLUMNS",
     "Application",
     "Log",
+    "Mesh",
     "Network",
     "Rewriter",
     "__version__",

@@ -174,7 +174,8 @@ def _divided(network: _Network, experiment: Experiment, count: int, control_dela
     if best is None:
         return None
     topology = experiment.topology
-    first = best[1][topology.switches.index(experiment.bottleneck[0])]
+    reported = experiment.bottleneck[0]
+    first = best[1][topology.switches.index(reported)] if reported in topology.switches else 0
     homes = [0 if home == first else first if home == 0 else home for home in best[1]]
     cut = [pair for pair in network.delays if homes[pair[0]] != homes[pair[1]]]
     return Plan(

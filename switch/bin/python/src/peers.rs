@@ -30,11 +30,12 @@ impl Mesh {
     #[new]
     fn new(count: usize) -> PyResult<Mesh> {
         let mut rows: Vec<Vec<Option<UnixStream>>> = (0..count).map(|_| (0..count).map(|_| None).collect()).collect();
-        for a in 0..count {
-            for b in a + 1..count {
+        for number in 0..count {
+            let (before, after) = rows.split_at_mut(number + 1);
+            for (other, row) in (number + 1..).zip(after) {
                 let (here, there) = UnixStream::pair()?;
-                rows[a][b] = Some(here);
-                rows[b][a] = Some(there);
+                before[number][other] = Some(here);
+                row[number] = Some(there);
             }
         }
         Ok(Mesh { rows })

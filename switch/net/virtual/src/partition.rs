@@ -297,7 +297,7 @@ impl Network {
         match parcel {
             Parcel::Frame { channel, flying } if flying.arrival >= bound => self.fly(channel as usize, flying),
             Parcel::Call { switch, call } if call.at >= bound && (switch as usize) < self.switches.len() => {
-                self.call(switch as usize, call)
+                self.call(switch as usize, call);
             }
             Parcel::Event { order, event } if order.at >= bound => self.tell(order, event),
             Parcel::Left { flow, sequence, time } => {

@@ -96,7 +96,7 @@ impl ControlPlane for Plane {
 
     fn on_answer(&mut self, now: Nanos, switch: usize, token: u64, answer: Answer, actions: &mut Vec<ControlAction>) -> Result<(), Fault> {
         self.note(format_args!("{now} {switch} {token} {answer:?}\n"));
-        if token % 5 == 0 {
+        if token.is_multiple_of(5) {
             self.call(switch, Request::Read(vec![2]), actions);
         }
         Ok(())
