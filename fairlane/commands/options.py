@@ -57,6 +57,7 @@ def _option(help_text: str, panel: str | None = None, *names: str, **more: Any) 
 
 _AD_HOC = "With a topology such as dumbbell or leaf-spine instead of an experiment"
 _LIVE = "Live view"
+MOST_CORES = 64
 _TUTORIALS = "With a topology.json of the P4 tutorials"
 
 
@@ -83,6 +84,16 @@ class Where:
     control_delay: Annotated[
         float, typer.Option(help="One-way delay between controller and switch in seconds (virtual).", min=0.0, max=3600.0)
     ] = 0.001
+    cores: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes that simulate the network together (virtual). Default: more than one where that is faster.",
+            min=1,
+            max=MOST_CORES,
+            metavar="N",
+            show_default=False,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

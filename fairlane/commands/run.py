@@ -123,6 +123,8 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
 
 
 def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
+    if where.cores is not None and where.fabric.real_time:
+        raise Refusal("--cores: on Mininet each switch and host has processes of its own; use --fabric virtual.")
     if not where.fabric.real_time:  # otherwise captures go into the results
         from fairlane.fabrics import preflight
 
@@ -141,6 +143,7 @@ def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
         output.pcap,
         output.trace,
         None if output.packets is None else PacketRecord(output.packets, output.packets_of or ()),
+        where.cores,
     )
     if shown is None:
         ready = where.fabric.ready(chosen, settings)

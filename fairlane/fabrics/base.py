@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Settings:
     """Settings of a run, of every fabric: each uses those that it has. control_delay_s: virtual, one way between the controller and each switch.
     first_grpc_port, restart_after_s, rtt_check, keep_awake: Mininet, as `mininet_run.Options`. pcap: where captures go. trace: a file for
-    the log of every packet. packets: the record of their stays in queues. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
+    the log of every packet. packets: the record of their stays in queues. cores: processes over which
+    virtual time divides the network; None: as many as make the run faster. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
 
     target: Choice = "auto"
     compiler: CompilerChoice = "auto"
@@ -37,6 +38,7 @@ class Settings:
     pcap: Path | None = None
     trace: Path | None = None
     packets: PacketRecord | None = None
+    cores: int | None = 1
     live: Driving | None = None
 
 

@@ -13,7 +13,9 @@ FLOW.ROLE.jsonl    the record of a host agent; see hosts/README.md
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import heapq
 import itertools
 import json
 import os
@@ -21,6 +23,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -201,6 +204,7 @@ def queue_columns(folder: Path | Files, switch: str) -> dict[tuple[int, int], Co
 
 
 LINKS, HOSTS = "links.csv", "hosts.csv"
+_LINK_COLUMN = 2
 _LINK_TOTALS = frozenset(("offered_packets", "lost_packets", "reordered_packets", "duplicated_packets", "corrupted_packets"))
 
 
@@ -210,6 +214,31 @@ def link_columns(folder: Path | Files) -> dict[str, Columns]:
     paths = [files.folder / LINKS, *sorted(files.all_of(LINKS))]
     whole = _joined([piece for path in paths for piece in _csv_pieces(path, lambda column: True)])
     return _by_key(whole, whole["link"].tolist(), "unix_s", _LINK_TOTALS) if whole else {}
+
+
+def merge_links(folder: Path, parts: Iterable[Path], order: Mapping[str, int]) -> None:
+    """The rows of several files in one, and those are gone: by time, of each instant first the first rows of all directions, and these in an order. order: by "s1->s2"."""
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(path.open(encoding="utf-8", newline="\n")) for path in parts if path.exists()]
+        header = [file.readline() for file in files]
+        if not files:
+            return
+        with (folder / LINKS).open("w", encoding="utf-8", newline="\n") as whole:
+            whole.write(header[0])
+            whole.writelines(row for _, row in heapq.merge(*(_placed_links(file, order) for file in files)))
+    for file in files:
+        Path(file.name).unlink()
+
+
+def _placed_links(rows: Iterable[str], order: Mapping[str, int]) -> Iterator[tuple[tuple[float, int, int], str]]:
+    """Each with its place: by its time, how many of its direction have that time before it, and its direction."""
+    now, seen = "", dict[str, int]()
+    for row in rows:
+        time, link = itemgetter(0, _LINK_COLUMN)(row.split(",", _LINK_COLUMN + 1))
+        if time != now:
+            now, seen = time, {}
+        before = seen[link] = seen.get(link, -1) + 1
+        yield (float(time), before, order[link]), row
 
 
 def wrong_checksums(folder: Path | Files, switches: Iterable[str]) -> dict[str, int]:

@@ -31,7 +31,7 @@ class Virtual(Fabric):
         if settings.packets is not None:
             settings.packets.check(experiment.topology)
         options = virtual_fabric.Options(
-            compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live, packets=settings.packets
+            compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live, packets=settings.packets, cores=settings.cores
         )
         return Ready(
             experiment,

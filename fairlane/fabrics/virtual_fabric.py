@@ -24,12 +24,14 @@ from fairlane.experiments import paths
 from fairlane.experiments.commands import CommandSettings
 from fairlane.experiments.kinds import AlgorithmSettings, TcpSettings
 from fairlane.experiments.model import Experiment, Flow
-from fairlane.fabrics import control_plane, descriptors, flows, raw, targets
+from fairlane.fabrics import control_plane, descriptors, flows, partition_plan, partitions, raw, targets
 from fairlane.fabrics.flows import Timing
 from fairlane.fabrics.outcome import Outcome
 from fairlane.fabrics.own_headers import Headers
 from fairlane.fabrics.packets import PacketRecord
-from fairlane.fabrics.progress import Progress, Snapshot, receivers
+from fairlane.fabrics.partition_plan import Plan
+from fairlane.fabrics.partitions import Part
+from fairlane.fabrics.progress import Progress, Silent, Snapshot, receivers
 from fairlane.fabrics.record_files import RecordFiles
 from fairlane.fabrics.switch_process import FIRST_GRPC_PORT
 from fairlane.fabrics.targets import Compiles
@@ -81,7 +83,7 @@ class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
     change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet. packets: a record of their
-    stays in queues."""
+    stays in queues. cores: processes over which the network is divided; None: as many as make the run faster. Its records are the same."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -91,6 +93,7 @@ class Options:
     needed: Needed | None = None
     delays: bool = True
     packets: PacketRecord | None = None
+    cores: int | None = 1
 
 
 @dataclass
@@ -161,28 +164,45 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
     _record_packets(network, options, experiment, round(timing.begin_s * NS))
 
     started = time.monotonic()
-    records = Records(network, experiment, folder, timing, headers, options.needed)
-    active = ActiveRun(network, experiment, addresses.hosts, controller, records, timing, headers)
     changes: list[dict[str, Any]] = []
+    divided = _plan(experiment, options, progress)
+
+    def carry_out(part: Part | None) -> Left:
+        """Of one part, or of all of it."""
+        records = Records(network, experiment, folder, timing, headers, options.needed, part)
+        active = ActiveRun(network, experiment, addresses.hosts, controller, records, timing, headers)
+        try:
+            if options.live is None:
+                advance(active, progress if part is None or part.own == 0 else Silent())
+            else:
+                changes.extend(options.live.drive(active, progress))
+                active_experiment.append(active.experiment)
+            return Left(records.delays() if options.delays else [], records.wrong_checksums(), _work(network))
+        finally:
+            records.close()
+
+    active_experiment: list[Experiment] = []
     try:
-        if options.live is None:
-            advance(active, progress)
+        if divided is None:
+            left = carry_out(None)
         else:
-            changes = options.live.drive(active, progress)
-        if options.delays:
-            records.write_delays()
+            done = partitions.run(network, divided, experiment.topology.switches, carry_out)
+            links = [f"{there}->{to}" for there, to, *_ in network.channel_stats()]
+            left = merge_records(done.results, folder, links)
+        left.write(folder, experiment, timing, options.delays)
         if options.packets is not None:
             options.packets.finish()
     finally:
-        records.close()
         controller.close()
         progress.close()
-    _say_speed(network, time.monotonic() - started, progress.say)
+    _say_speed(network.now_ns, left.work, time.monotonic() - started, progress.say)
+    if divided is not None:
+        progress.say(partitions.said(done.costs))
     if not controller.ready:
         raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
     outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond", live_changes=changes)
     if changes:
-        outcome.changed = experiment = active.experiment
+        outcome.changed = experiment = active_experiment[-1]
     outcome.round_trips = [
         {"sender": f.sender, "receiver": r, "declared_s": trip, "measured_s": trip, "holds": True}
         for f in experiment.flows
@@ -432,16 +452,71 @@ def advance(active: ActiveRun, progress: Progress) -> None:
             progress.show(active.snapshot())
 
 
-def _say_speed(network: Network, wall_s: float, say: Callable[[str], None]) -> None:
+def _plan(experiment: Experiment, options: Options, progress: Progress) -> Plan | None:
+    """None, where one process simulates the network; why it does so although more are asked for, is said."""
+    if options.cores == 1:
+        return None
+    if options.live is not None:
+        found: Plan | str = "--cores: a run with a page that changes it is simulated by one process."
+    elif options.trace is not None or options.packets is not None:
+        found = "--cores: --trace and --packets have the packets of all switches in one order, so one process simulates the network."
+    else:
+        found = partitions.obstacle() or partition_plan.plan(experiment, options.cores, options.control_delay_s)
+    if isinstance(found, Plan):
+        return found
+    if found and options.cores is not None:
+        progress.say(found)
+    return None
+
+
+def _work(network: Network) -> dict[str, int]:
     work = network.work()
+    return {"data_packets": work["data_packets"], "link_traversals": work["link_traversals"], "switch_packets": work["switch_packets"]}
+
+
+def _say_speed(now_ns: int, work: dict[str, int], wall_s: float, say: Callable[[str], None]) -> None:
     say(
-        f"virtual time: {network.now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
+        f"virtual time: {now_ns / NS:.1f} s in {wall_s:.1f} s; {work['data_packets']} data packets, {work['link_traversals']}"
         f" link traversals ({work['link_traversals'] / max(wall_s, 1e-9) / 1e6:.2f} million a second), {work['switch_packets']} packets through switches"
     )
 
 
+@dataclass
+class Left:
+    """What is written when a run is over, of all of it or of one part. delays: lines of delays.jsonl, with their places in it. wrong_checksums: by host, None if no link corrupts
+    frames. work: counts of `Network.work`."""
+
+    delays: list[tuple[tuple[int, int, int, int], str]]
+    wrong_checksums: dict[str, int] | None
+    work: dict[str, int]
+
+    def write(self, folder: Path, experiment: Experiment, timing: Timing, delays: bool) -> None:
+        if delays:
+            with _opened(folder / raw.DELAYS) as file:
+                file.writelines(line for _, line in sorted(self.delays))
+        if self.wrong_checksums is not None:
+            hosts = experiment.topology.hosts
+            counts = {host: self.wrong_checksums.get(host, 0) for host in hosts}
+            of_machines = {name: sum(n for host, n in counts.items() if machine(host) == name) for name in map(machine, hosts)}
+            raw.write_wrong_checksums(folder, of_machines)
+
+
+def merge_records(parts: Sequence[Left], folder: Path, links: Iterable[str]) -> Left:
+    """What the parts of a network have left, as one process would have. The parts' files of links become one. links: all directions, in their order."""
+    raw.merge_links(folder, [_links_file(folder, part) for part in range(len(parts))], {link: n for n, link in enumerate(links)})
+    delays = [line for part in parts for line in part.delays]
+    counted = [part.wrong_checksums for part in parts if part.wrong_checksums is not None]
+    sums = {host: n for counts in counted for host, n in counts.items()} if counted else None
+    return Left(delays, sums, {kind: sum(part.work[kind] for part in parts) for kind in parts[0].work})
+
+
+def _links_file(folder: Path, part: int) -> Path:
+    """Until the parts are over."""
+    return folder / f"{raw.LINKS}.part-{part}"
+
+
 class Records:
-    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length."""
+    """Writes what the network has recorded, as the run goes on: memory does not grow with the run's length. part: of one part of a network, what that has."""
 
     def __init__(
         self,
@@ -451,35 +526,52 @@ class Records:
         timing: Timing,
         headers: Headers,
         needed: Needed | None = None,
+        part: Part | None = None,
     ) -> None:
         self._network = network
         self._timing = timing
         self._headers = headers
         self._needed = needed
+        self._part = part
         self.folder = folder
-        self._switches, self._hosts = list(experiment.topology.switches), experiment.topology.hosts
+        self._switches, hosts = list(experiment.topology.switches), experiment.topology.hosts
+        self._host_ports = experiment.topology.ports()
+        self._hosts = [host for host in hosts if self._has_host(host)]
         self._only = None if needed is None else {(self._switches.index(switch), port) for switch, port in needed.ports}
-        self._ports = [_opened(folder / f"{name}.csv") for name in self._switches]
-        for file in self._ports:
-            file.write(network.port_columns() + "\n")
-        self._queues = [_opened(folder / f"{name}.queues.csv") for name in self._switches] if _has_queues(experiment) else []
-        for file in self._queues:
-            file.write(native.QUEUE_COLUMNS + "\n")
+        self._ports = self._of_switches("csv", network.port_columns())
+        self._queues = self._of_switches("queues.csv", native.QUEUE_COLUMNS) if _has_queues(experiment) else {}
         self._links: TextIO | None = None
+        self._links_file = folder / raw.LINKS if part is None else _links_file(folder, part.own)
         self._checks_sums = experiment.corrupts
         self._ip = experiment.topology.ip
         self._flows: list[Flow] = []
+        self._all_flows: list[Flow] = []
         self._logs = RecordFiles()
         self._writers: dict[tuple[str, str], FlowWriter] = {}
-        self._host_ports = experiment.topology.ports()
         for flow in experiment.flows:
             if flow.start_s < experiment.duration_s:
                 self.add_flow(flow)
 
+    def _has_switch(self, switch: str) -> bool:
+        return self._part is None or self._part.has(switch)
+
+    def _has_host(self, host: str) -> bool:
+        return self._part is None or self._has_switch(self._host_ports[host][0].peer)
+
+    def _of_switches(self, ending: str, columns: str) -> dict[int, TextIO]:
+        """A table for each switch, by its number."""
+        found = {n: _opened(self.folder / f"{name}.{ending}") for n, name in enumerate(self._switches) if self._has_switch(name)}
+        for file in found.values():
+            file.write(columns + "\n")
+        return found
+
     def add_flow(self, flow: Flow) -> None:
         """One that the network has."""
-        self._flows.append(flow)
-        for role in flows.record_roles(flow):
+        self._all_flows.append(flow)
+        here = [role for role, host in zip(flows.record_roles(flow), (flow.sender, *flow.all_receivers)) if self._has_host(host)]
+        if here:
+            self._flows.append(flow)
+        for role in here:
             self._writers[flow.name, role] = FlowWriter(
                 self._logs.new(self.folder / f"{flow.name}.{role}.jsonl"),
                 flow.settings.packet_bytes,
@@ -490,33 +582,40 @@ class Records:
             )
 
     def drain(self) -> None:
-        for file, rows in zip(self._ports, self._network.take_port_rows(self._only)):
-            file.write(rows)
+        rows = self._network.take_port_rows(self._only)
+        for number, file in self._ports.items():
+            file.write(rows[number])
         if self._queues:
-            for file, rows in zip(self._queues, self._network.take_queue_rows(self._only)):
-                file.write(rows)
-        if rows := self._network.take_link_rows():
+            rows = self._network.take_queue_rows(self._only)
+            for number, file in self._queues.items():
+                file.write(rows[number])
+        if of_links := self._network.take_link_rows():
             if self._links is None:
-                self._links = _opened(self.folder / raw.LINKS)
+                self._links = _opened(self._links_file)
                 self._links.write(native.LINK_COLUMNS + "\n")
-            self._links.write(rows)
+            self._links.write(of_links)
         for flow in self._flows:
             for role, log in zip(flows.record_roles(flow), self._take_logs(flow)):
-                write = self._writers[flow.name, role].write
+                writer = self._writers.get((flow.name, role))
+                if writer is None:  # of another part
+                    continue
                 for time_ns, kind, fields in log:
-                    write(time_ns, kind, fields)
+                    writer.write(time_ns, kind, fields)
 
-    def write_delays(self) -> None:
-        """Of single packets, as far as the network has measured them."""
-        with _opened(self.folder / raw.DELAYS) as file:
-            for of, number, part, queue, text in self._network.delays():
-                if of == "wait":
-                    place = f'"switch":"{self._switches[number]}","port":{part},"queue":{queue}'
-                else:
-                    flow = self._flows[number]
-                    hosts = [host for n, host in enumerate(flow.all_receivers) if flows.takes_part(flow, n, self._timing)]
-                    place = f'"flow":"{flow.name}"' + (f',"receiver":"{hosts[part]}"' if of == "one_way" else "")
-                file.write(f'{{"of":"{of}",{place},{text}}}\n')
+    def delays(self) -> list[tuple[tuple[int, int, int, int], str]]:
+        """Of single packets, as far as the network has measured them: a line for each place, queues of switches first, then flows."""
+        found = []
+        for of, number, part, queue, text in self._network.delays():
+            if of == "wait":
+                at = (0, number, part, queue)
+                place = f'"switch":"{self._switches[number]}","port":{part},"queue":{queue}'
+            else:
+                at = (1, number, int(of == "one_way"), part)
+                flow = self._all_flows[number]
+                hosts = [host for n, host in enumerate(flow.all_receivers) if flows.takes_part(flow, n, self._timing)]
+                place = f'"flow":"{flow.name}"' + (f',"receiver":"{hosts[part]}"' if of == "one_way" else "")
+            found.append((at, f'{{"of":"{of}",{place},{text}}}\n'))
+        return found
 
     def flush(self) -> None:
         """Whoever reads the files finds all that was drained."""
@@ -533,7 +632,7 @@ class Records:
 
     def rates_bps(self) -> dict[str, float]:
         """As `Snapshot` has them, over the last interval."""
-        last = {name: self._host_ports[host][0] for name, host in receivers(self._flows).items()}
+        last = {name: self._host_ports[host][0] for name, host in receivers(self._flows).items() if self._has_host(host)}
         intervals = {name: self._network.port_interval(self._switches.index(p.peer), p.peer_port) for name, p in last.items()}
         return {name: 0.0 if interval is None else interval[0] for name, interval in intervals.items()}
 
@@ -542,18 +641,20 @@ class Records:
         interval = self._network.port_interval(self._switches.index(switch), port)
         return None if interval is None else interval[1]
 
+    def wrong_checksums(self) -> dict[str, int] | None:
+        """Of each host; None if no link corrupts frames."""
+        if not self._checks_sums:
+            return None
+        return {host: self._network.wrong_checksums(host) or 0 for host in self._hosts}
+
     def close(self) -> None:
         self.drain()
         for file in self._tables():
             file.close()
         self._logs.close()
-        if self._checks_sums:
-            counts = {host: self._network.wrong_checksums(host) or 0 for host in self._hosts}
-            of_machines = {name: sum(n for host, n in counts.items() if machine(host) == name) for name in map(machine, self._hosts)}
-            raw.write_wrong_checksums(self.folder, of_machines)
 
     def _tables(self) -> list[TextIO]:
-        return [*self._ports, *self._queues, *([] if self._links is None else [self._links])]
+        return [*self._ports.values(), *self._queues.values(), *([] if self._links is None else [self._links])]
 
 
 def _opened(path: Path) -> TextIO:

@@ -10,6 +10,8 @@ mod classes;
 mod control;
 #[cfg(target_os = "linux")]
 mod host;
+#[cfg(unix)]
+mod peers;
 mod records;
 mod wire;
 
@@ -73,6 +75,9 @@ struct Network {
     rows: Vec<PortRows>,
     /// Whether some link does.
     fails: bool,
+    /// Of one of several partitions: how long it has waited for the others.
+    #[cfg(unix)]
+    waited: Option<std::rc::Rc<std::cell::Cell<std::time::Duration>>>,
 }
 
 impl Network {
@@ -91,7 +96,13 @@ impl Network {
     #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
     fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
         let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
-        Network { inner: fairlane_virtual::Network::new(options), rows: Vec::new(), fails: false }
+        Network {
+            inner: fairlane_virtual::Network::new(options),
+            rows: Vec::new(),
+            fails: false,
+            #[cfg(unix)]
+            waited: None,
+        }
     }
 
     /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
@@ -277,6 +288,30 @@ impl Network {
     /// Calls the control plane's on_timer at an instant, as if it had asked for that itself. Raises ValueError.
     fn wake_control_plane(&mut self, at_ns: u64, id: u64) -> PyResult<()> {
         self.inner.wake_control_plane(at_ns, id).map_err(refused)
+    }
+
+    /// Makes this the partition `own` of several, each in a process of its own: homes has the partition of each switch by its number, and hosts are
+    /// where their switch is. All have the same description, and nothing is added afterwards; mesh: made before the processes parted. Records are then those of
+    /// what is simulated here. Raises ValueError where the network cannot be divided so.
+    #[cfg(unix)]
+    fn partition(&mut self, own: usize, homes: Vec<usize>, mesh: &mut peers::Mesh) -> PyResult<()> {
+        let sockets = mesh.take(own)?;
+        self.waited = Some(std::rc::Rc::clone(&sockets.waited));
+        self.inner.partition(own, &homes, Box::new(sockets)).map_err(refused)
+    }
+
+    /// Of a partition: windows, frames and bytes that went to others, lookahead_ns, and waited_s, for others. Empty where the network is whole.
+    #[cfg(unix)]
+    fn partition_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        if let (Some(counts), Some(waited)) = (self.inner.partition_counts(), &self.waited) {
+            dict.set_item("windows", counts.windows)?;
+            dict.set_item("frames", counts.frames)?;
+            dict.set_item("bytes", counts.bytes)?;
+            dict.set_item("lookahead_ns", counts.lookahead)?;
+            dict.set_item("waited_s", waited.get().as_secs_f64())?;
+        }
+        Ok(dict)
     }
 
     /// Instants at which, too, all that ports and ends have counted is recorded, before anything else that happens then. Raises ValueError.
@@ -489,6 +524,8 @@ fn fuzz(target: &str, data: &[u8]) -> PyResult<()> {
 fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Network>()?;
     module.add_class::<Application>()?;
+    #[cfg(unix)]
+    module.add_class::<peers::Mesh>()?;
     #[cfg(target_os = "linux")]
     module.add_class::<host::HostEnd>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;

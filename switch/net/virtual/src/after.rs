@@ -74,8 +74,9 @@ impl Network {
                 continue;
             }
             life.start = start;
-            self.ends[receiver].end.life().start = start;
+            self.ends[receiver].end.start_at(start);
             self.end_marks.insert((start, receiver));
+            self.start_away(receiver, start);
             if let End::TcpSender(tcp) = &mut self.ends[sender].end {
                 tcp.go();
             }

@@ -1,5 +1,6 @@
 //! Building a network: everything that is wrong with a description is said before the clock starts.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use fairlane_channel::{Channel, ChannelConfig, Impairments, LossModel};
@@ -19,7 +20,7 @@ use crate::identity::Form;
 use crate::ip::{HostAddress, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::membership::Membership;
 use crate::network::{Actor, Network};
-use crate::nodes::{Attachment, EndNode, FlowEnds, Host, NodeIndex, SwitchNode};
+use crate::nodes::{Attachment, EndNode, FlowEnds, Host, NodeIndex, SwitchNode, Way};
 use crate::observer::Observer;
 use crate::packets::PacketWriter;
 use crate::tcp::{TcpReceiver, TcpSender};
@@ -41,6 +42,7 @@ impl Network {
         let seed = seed_of(self.options.seed, &format!("switch {name}"));
         let slot = self.slot(Actor::Switch(number));
         let digest_slot = self.slot(Actor::Digests(number));
+        let call_slot = self.slot(Actor::Calls(number));
         self.nodes.insert(name.to_string(), NodeIndex::Switch(number));
         self.switches.push(SwitchNode {
             name: name.to_string(),
@@ -48,6 +50,9 @@ impl Network {
             core: Core::new(device_id, self.options.epoch),
             slot,
             digest_slot,
+            calls: VecDeque::new(),
+            call_slot,
+            said: 0,
             channels: Vec::new(),
         });
         Ok(number)
@@ -151,6 +156,7 @@ impl Network {
                 None => continue,
             };
             let slot = self.slot(Actor::Channel(index));
+            let mut between = false;
             let from_host = match self.node(&from.node) {
                 Some(NodeIndex::Host(host)) => {
                     self.hosts[host].channel = Some(index);
@@ -173,11 +179,17 @@ impl Network {
                         node.channels.resize(slot + 1, None);
                     }
                     node.channels[slot] = Some(index);
+                    if matches!(attachment, Attachment::Switch(..)) {
+                        node.device.hand_over(from.port);
+                        between = true;
+                    }
                     false
                 }
                 None => false,
             };
             self.note_impairments(index, config.loss.is_some(), &config.impairments);
+            let way = between.then(|| Way { frames: VecDeque::new(), slot: self.slot(Actor::Way(index)) });
+            self.ways.push(way);
             self.channels.push(Channel::new(config.clone(), from_host, self.options.seed, &from.node, &to.node));
             self.channel_ends.push(attachment);
             self.channel_slots.push(slot);

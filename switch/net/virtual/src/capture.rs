@@ -26,6 +26,8 @@ impl Capture {
         file.write_all(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
         file.write_all(&65_535u32.to_le_bytes())?;
         file.write_all(&LINKTYPE_ETHERNET.to_le_bytes())?;
+        // Before a process is forked that would write it again.
+        file.flush()?;
         Ok(Capture { file, path })
     }
 

@@ -6,7 +6,7 @@ use crate::build::{check_impairments, check_loss};
 use crate::description::Change;
 use crate::error::{nearest, BuildError};
 use crate::network::Network;
-use crate::nodes::NodeIndex;
+use crate::nodes::{Flying, NodeIndex};
 use crate::record::PortSample;
 use crate::Nanos;
 
@@ -78,7 +78,11 @@ impl Network {
     fn change_link(&mut self, change: Change) {
         let from = change.from();
         let Some(index) = self.channel_of(from) else { return };
+        if !self.takes_part(index, from) {
+            return;
+        }
         let switch = self.switches.iter().position(|node| node.name == from.node);
+        let switch = switch.filter(|&switch| self.part.as_ref().is_none_or(|part| part.has_switch(switch)));
         let (now, port, channel) = (self.now, from.port, &mut self.channels[index]);
         let mut device = switch.map(|switch| &mut self.switches[switch].device);
         let mut config = device.as_ref().and_then(|device| device.port_config(port).cloned());
@@ -105,6 +109,13 @@ impl Network {
                 let lost = channel.set_up(up);
                 if let Some(device) = &mut device {
                     device.set_link(now, port, up);
+                    if let (Some(way), false) = (&mut self.ways[index], up) {
+                        self.queue.expect(way.slot, None, 0);
+                        for Flying { frame, .. } in way.frames.drain(..) {
+                            device.lose_frame(now, port, &frame);
+                            self.pool.give(frame);
+                        }
+                    }
                     lost.iter().for_each(|frame| device.lose_frame(now, port, frame));
                 }
                 lost.into_iter().for_each(|frame| self.pool.give(frame));

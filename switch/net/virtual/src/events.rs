@@ -2,7 +2,9 @@
 //!
 //! A slot is something that can act: a switch, a link with frames on their way, one end of a flow, a timetable. It has one
 //! instant at which it wants to act next, so the queue's size is the number of parts of the network, never of packets in it.
-//! The order is total and the same in every run: by time, then by when the instant was set.
+//! The order is total and the same in every run: by time, then by when the instant was set. Of those set at the same time, what came over a link or the
+//! control channel goes first, by a rank that its place in the network gives it; then the others in the order in which they were set. So the order among
+//! the parts of one partition does not depend on where the others are: what they send carries the time at which it was sent, and the rank.
 
 use crate::Nanos;
 
@@ -15,22 +17,35 @@ const ARITY: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    time: Nanos,
-    /// Grows with each instant set: the order among equals.
-    sequence: u64,
+    key: Key,
     slot: ActorSlot,
 }
 
-impl Entry {
-    /// The order as one number: comparing two takes no jump that the processor could guess wrong.
-    fn key(&self) -> u128 {
-        u128::from(self.time) << 64 | u128::from(self.sequence)
+/// Where an instant stands in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// The instant, and when it was set, as one number: comparing two takes no jump that the processor could guess wrong.
+    time_set: u128,
+    /// A rank, or [`OWN`] and a number that grows with each instant set.
+    rank: u64,
+}
+
+/// Behind all ranks.
+const OWN: u64 = 1 << 63;
+
+impl Key {
+    fn new(time: Nanos, set: Nanos, rank: u64) -> Key {
+        Key { time_set: u128::from(time) << 64 | u128::from(set), rank }
+    }
+
+    fn time(&self) -> Nanos {
+        (self.time_set >> 64) as Nanos
     }
 }
 
 /// The place of the smallest entry.
 fn least(entries: &[Entry]) -> Option<usize> {
-    let lower = |a: usize, b: usize| if entries[b].key() < entries[a].key() { b } else { a };
+    let lower = |a: usize, b: usize| if entries[b].key < entries[a].key { b } else { a };
     match entries.len() {
         0 => None,
         ARITY => Some(lower(lower(0, 1), lower(2, 3))),
@@ -45,6 +60,8 @@ pub struct EventQueue {
     /// Of each slot: where it is in `heap`, or [`ABSENT`].
     position: Vec<u32>,
     sequence: u64,
+    /// The present instant.
+    now: Nanos,
 }
 
 impl EventQueue {
@@ -56,58 +73,73 @@ impl EventQueue {
 
     /// The earliest instant and its slot. It stays until the slot is set anew.
     pub fn peek(&self) -> Option<(Nanos, ActorSlot)> {
-        self.heap.first().map(|entry| (entry.time, entry.slot))
+        self.heap.first().map(|entry| (entry.key.time(), entry.slot))
+    }
+
+    /// What is set from here on is set at this instant.
+    pub fn at(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    fn own(&mut self, time: Nanos) -> Key {
+        self.sequence += 1;
+        Key::new(time, self.now, OWN | self.sequence)
     }
 
     /// Sets, moves, or (with `None`) removes the instant of a slot. A slot that keeps its instant keeps its place in the order.
     pub fn set(&mut self, slot: ActorSlot, time: Option<Nanos>) {
         let Some(&at) = self.position.get(slot as usize) else { return };
-        match (time, at) {
-            (None, ABSENT) => {}
-            (None, at) => self.remove(at as usize),
-            (Some(time), ABSENT) => {
-                self.sequence += 1;
-                self.heap.push(Entry { time, sequence: self.sequence, slot });
-                self.up(self.heap.len() - 1);
+        match time {
+            Some(time) if at == ABSENT || self.heap[at as usize].key.time() != time => {
+                let key = self.own(time);
+                self.put(slot, key);
             }
-            (Some(time), at) => {
-                let at = at as usize;
-                let before = self.heap[at].time;
-                if before != time {
-                    self.sequence += 1;
-                    self.heap[at] = Entry { time, sequence: self.sequence, slot };
-                    if time < before {
-                        self.up(at);
-                    } else {
-                        self.down(at);
-                    }
-                }
-            }
+            Some(_) => {}
+            None if at != ABSENT => self.remove(at as usize),
+            None => {}
         }
     }
 
-    /// The slot acts now and has asked for `time` again, which may be this same instant: behind all others of that instant.
+    /// The slot acts now and has asked for `time` again, which may be this same instant: behind all others that were set before.
     pub fn reset(&mut self, slot: ActorSlot, time: Option<Nanos>) {
-        match (time, self.position.get(slot as usize)) {
-            (Some(time), Some(&at)) if at != ABSENT => {
-                self.sequence += 1;
-                let at = at as usize;
-                let earlier = time < self.heap[at].time;
-                self.heap[at] = Entry { time, sequence: self.sequence, slot };
-                if earlier {
-                    self.up(at);
-                } else {
-                    self.down(at);
-                }
+        match time {
+            Some(time) => {
+                let key = self.own(time);
+                self.put(slot, key);
             }
-            _ => self.set(slot, time),
+            None => self.set(slot, None),
+        }
+    }
+
+    /// The next instant of a slot for what comes over a link or the control channel: `sent` then, and with this rank (below 2^63) among the others.
+    pub fn expect(&mut self, slot: ActorSlot, next: Option<(Nanos, Nanos)>, rank: u64) {
+        match next {
+            Some((time, sent)) => self.put(slot, Key::new(time, sent, rank)),
+            None => self.set(slot, None),
+        }
+    }
+
+    fn put(&mut self, slot: ActorSlot, key: Key) {
+        let Some(&at) = self.position.get(slot as usize) else { return };
+        if at == ABSENT {
+            self.heap.push(Entry { key, slot });
+            self.up(self.heap.len() - 1);
+            return;
+        }
+        let at = at as usize;
+        let earlier = key < self.heap[at].key;
+        self.heap[at].key = key;
+        if earlier {
+            self.up(at);
+        } else {
+            self.down(at);
         }
     }
 
     /// Whether the slot has an instant that is not after `time`.
     pub fn is_before(&self, slot: ActorSlot, time: Option<Nanos>) -> bool {
         match (time, self.position.get(slot as usize)) {
-            (Some(time), Some(&at)) if at != ABSENT => self.heap[at as usize].time <= time,
+            (Some(time), Some(&at)) if at != ABSENT => self.heap[at as usize].key.time() <= time,
             _ => false,
         }
     }
@@ -116,7 +148,7 @@ impl EventQueue {
         let removed = self.heap.swap_remove(at);
         self.position[removed.slot as usize] = ABSENT;
         if at < self.heap.len() {
-            if at > 0 && self.heap[at].key() < self.heap[(at - 1) / ARITY].key() {
+            if at > 0 && self.heap[at].key < self.heap[(at - 1) / ARITY].key {
                 self.up(at);
             } else {
                 self.down(at);
@@ -128,7 +160,7 @@ impl EventQueue {
         let entry = self.heap[at];
         while at > 0 {
             let parent = (at - 1) / ARITY;
-            if self.heap[parent].key() <= entry.key() {
+            if self.heap[parent].key <= entry.key {
                 break;
             }
             self.place(at, self.heap[parent]);
@@ -143,7 +175,7 @@ impl EventQueue {
             let first = at * ARITY + 1;
             let children = self.heap.get(first..self.heap.len().min(first + ARITY)).unwrap_or_default();
             let Some(least) = least(children) else { break };
-            if entry.key() <= children[least].key() {
+            if entry.key <= children[least].key {
                 break;
             }
             self.place(at, children[least]);
@@ -195,5 +227,22 @@ mod tests {
         assert_eq!(queue.peek(), Some((5, a)));
         queue.reset(a, Some(5));
         assert_eq!(queue.peek(), Some((5, b)));
+    }
+
+    #[test]
+    fn what_is_sent_goes_by_its_time_of_sending_and_then_by_rank() {
+        let mut queue = EventQueue::default();
+        let slots: Vec<ActorSlot> = (0..5).map(|_| queue.add()).collect();
+        queue.at(2);
+        queue.set(slots[0], Some(9));
+        queue.at(3);
+        queue.set(slots[1], Some(9));
+        queue.expect(slots[2], Some((9, 3)), 8);
+        queue.expect(slots[3], Some((9, 3)), 7);
+        queue.expect(slots[4], Some((9, 1)), 9);
+        for slot in [4, 0, 3, 2, 1] {
+            assert_eq!(queue.peek(), Some((9, slots[slot])));
+            queue.set(slots[slot], None);
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! TCP's one-way delays: segments carry no instant of sending, so both ends of a flow, which are in one process, share the list of those
-//! under way.
+//! TCP's one-way delays: segments carry no instant of sending, so the receiving end of a flow has a list of those under way.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -11,22 +11,54 @@ use crate::Nanos;
 /// Segments under way; when there are more, those before are forgotten.
 const MOST: usize = 1 << 20;
 
-/// By sequence number, the instant at which a segment with data last left its sender.
+/// Segments that have left, and what the receiving end knows of them.
+#[derive(Debug, Default)]
+struct UnderWay {
+    /// Since the last arrival, in their order.
+    left: VecDeque<(u32, Nanos)>,
+    /// By sequence number, the instant at which a segment with data last left its sender.
+    known: FxHashMap<u32, Nanos>,
+}
+
+/// Both ends of a flow share it where they are in one partition; otherwise the sender's is a [`Ledger`].
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Flight(Rc<RefCell<FxHashMap<u32, Nanos>>>);
+pub(crate) struct Flight {
+    under_way: Rc<RefCell<UnderWay>>,
+    /// The flow's number, and where it is told what leaves.
+    ledger: Option<(u32, Ledger)>,
+}
+
+/// What has left senders whose receivers are in other partitions: flow, sequence number, instant.
+pub(crate) type Ledger = Rc<RefCell<Vec<(u32, u32, Nanos)>>>;
 
 impl Flight {
-    pub(crate) fn left(&self, sequence: u32, now: Nanos) {
-        let mut under_way = self.0.borrow_mut();
-        if under_way.len() >= MOST {
-            under_way.clear();
-        }
-        under_way.insert(sequence, now);
+    /// From now on the receiving end is elsewhere.
+    pub(crate) fn tell(&mut self, flow: u32, ledger: Ledger) {
+        self.ledger = Some((flow, ledger));
     }
 
-    /// How long a segment took that has arrived, since its last sending. `None`: it arrived before.
+    pub(crate) fn left(&self, sequence: u32, now: Nanos) {
+        if let Some((flow, ledger)) = &self.ledger {
+            return ledger.borrow_mut().push((*flow, sequence, now));
+        }
+        let left = &mut self.under_way.borrow_mut().left;
+        if left.len() >= MOST {
+            left.pop_front();
+        }
+        left.push_back((sequence, now));
+    }
+
+    /// How long a segment took that has arrived, since its last sending before this instant. `None`: it arrived before.
     pub(crate) fn arrived(&self, sequence: u32, now: Nanos) -> Option<Nanos> {
-        Some(now - self.0.borrow_mut().remove(&sequence)?)
+        let UnderWay { left, known } = &mut *self.under_way.borrow_mut();
+        while let Some(&(sequence, time)) = left.front().filter(|(_, time)| *time < now) {
+            left.pop_front();
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(sequence, time);
+        }
+        Some(now - known.remove(&sequence)?)
     }
 }
 
@@ -43,5 +75,13 @@ mod tests {
         sender.left(1001, 20);
         sender.left(1, 50);
         assert_eq!((receiver.arrived(1001, 60), receiver.arrived(1, 80), receiver.arrived(1, 90)), (Some(40), Some(30), None));
+    }
+
+    #[test]
+    fn what_leaves_at_the_instant_of_an_arrival_is_later_than_that() {
+        let sender = Flight::default();
+        sender.left(1, 10);
+        sender.left(1, 60);
+        assert_eq!((sender.arrived(1, 60), sender.arrived(1, 100)), (Some(50), Some(40)));
     }
 }

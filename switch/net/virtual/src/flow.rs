@@ -109,6 +109,14 @@ impl End {
         each!(self, end => end.life())
     }
 
+    /// The receiving end of a TCP flow that waited for others will start then.
+    pub(crate) fn start_at(&mut self, start: Nanos) {
+        match self {
+            End::TcpReceiver(end) => end.start_at(start),
+            _ => self.life().start = start,
+        }
+    }
+
     /// Of a TCP flow with a file: whether this end knows that all of it was delivered. `None`: of any other.
     pub(crate) fn is_over(&self) -> Option<bool> {
         match self {

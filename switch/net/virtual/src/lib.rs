@@ -19,6 +19,7 @@
 //! | `nodes.rs`, `network.rs`, `control.rs` | the parts of a network, event loop, control plane |
 //! | `changes.rs` | changes of links while it runs |
 //! | `followers.rs`, `after.rs` | flows that start when others are over |
+//! | `partition.rs`, `parcels.rs` | one network in several processes, and what they send each other |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
 //! | `flight.rs` | TCP's one-way delays |
 //! | `layered.rs` | flows in layers to groups |
@@ -49,6 +50,8 @@ mod network;
 mod nodes;
 mod observer;
 mod packets;
+mod parcels;
+mod partition;
 pub mod record;
 mod samples;
 mod tcp;
@@ -65,5 +68,6 @@ pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::Network;
 pub use nodes::FlowEnds;
 pub use packets::PACKET_COLUMNS;
+pub use partition::{PartitionCounts, Peers};
 pub use tcp::TcpSpec;
 pub use trace::TraceWriter;

@@ -11,7 +11,7 @@ use fairlane_tcp::Transmit;
 use rustc_hash::FxHashMap;
 
 use crate::capture::Capture;
-use crate::control::{ControlChannel, ControlPlane, Event};
+use crate::control::{answer, Call, ControlChannel, ControlPlane, Event, Order, Place as Standing};
 use crate::description::{Change, Options};
 use crate::error::{BuildError, RunError};
 use crate::events::{ActorSlot, EventQueue};
@@ -21,8 +21,9 @@ use crate::identity::Route;
 use crate::igmp::{Igmp, PROTOCOL_IGMP};
 use crate::io::{FramePool, Io};
 use crate::ip::Datagram;
-use crate::nodes::{Attachment, EndNode, FlowEnds, Host, NodeIndex, SwitchNode};
+use crate::nodes::{Attachment, EndNode, FlowEnds, Flying, Host, NodeIndex, SwitchNode, Way};
 use crate::observer::Observer;
+use crate::partition::Partition;
 use crate::record::{LinkSample, PortSample, QueueSample, WorkCounts};
 use crate::trace::Place;
 use crate::{Nanos, PortId};
@@ -32,13 +33,22 @@ use crate::{Nanos, PortId};
 pub(crate) enum Actor {
     Switch(usize),
     Digests(usize),
+    /// Calls of the control plane reach a switch.
+    Calls(usize),
     Channel(usize),
+    /// Frames are on their way between two switches, in a channel.
+    Way(usize),
     End(usize),
     Membership(usize),
     Control,
     Recorder,
     Changes,
 }
+
+/// Ranks of events that were sent at the same instant, see `EventQueue::expect`: of the control plane, of calls to each switch, of frames on each way.
+pub(crate) const CONTROL: u64 = 0;
+pub(crate) const CALLS: u64 = 1 << 40;
+pub(crate) const WAYS: u64 = 1 << 41;
 
 /// See the crate's description.
 pub struct Network {
@@ -54,6 +64,8 @@ pub struct Network {
     /// By IPv4 address.
     pub(crate) host_of: FxHashMap<u32, usize>,
     pub(crate) channels: Vec<Channel>,
+    /// Of each channel between two switches.
+    pub(crate) ways: Vec<Option<Way>>,
     pub(crate) channel_slots: Vec<ActorSlot>,
     pub(crate) channel_ends: Vec<Attachment>,
     /// From and to, for captures and messages.
@@ -92,8 +104,11 @@ pub struct Network {
     pub(crate) work: WorkCounts,
     pub(crate) pool: FramePool,
     pub(crate) memberships: Vec<(u32, bool)>,
+    /// What this process has of the network; `None`: all of it.
+    pub(crate) part: Option<Partition>,
     segments: Vec<Transmit>,
     departures: Departures,
+    handed: Vec<(PortId, Nanos, Vec<u8>)>,
 }
 
 /// Frames that leave a switch at an instant, in the buffers that they came in.
@@ -123,6 +138,7 @@ impl Network {
             nodes: FxHashMap::default(),
             host_of: FxHashMap::default(),
             channels: Vec::new(),
+            ways: Vec::new(),
             channel_slots: Vec::new(),
             channel_ends: Vec::new(),
             channel_names: Vec::new(),
@@ -150,8 +166,10 @@ impl Network {
             work: WorkCounts::default(),
             pool: FramePool::default(),
             memberships: Vec::new(),
+            part: None,
             segments: Vec::new(),
             departures: Departures::default(),
+            handed: Vec::new(),
         };
         network.control_slot = network.slot(Actor::Control);
         network.changes_slot = network.slot(Actor::Changes);
@@ -167,7 +185,7 @@ impl Network {
     /// Who controls the switches, from now on.
     pub fn set_control_plane(&mut self, plane: Box<dyn ControlPlane>) {
         let channel = ControlChannel::new(plane, self.options.control_delay, self.now);
-        self.queue.set(self.control_slot, channel.next());
+        self.queue.expect(self.control_slot, channel.next(), CONTROL);
         self.control = Some(channel);
     }
 
@@ -181,8 +199,8 @@ impl Network {
             return fail(format!("cannot be woken at {at} ns: the run is at {} ns", self.now));
         }
         let Some(control) = &mut self.control else { return fail("there is none to wake".into()) };
-        control.wake(at, id);
-        self.queue.set(self.control_slot, control.next());
+        control.wake(self.now, at, id);
+        self.queue.expect(self.control_slot, control.next(), CONTROL);
         Ok(())
     }
 
@@ -207,18 +225,32 @@ impl Network {
         }
         self.introduce();
         self.until = end;
-        while let Some((time, slot)) = self.queue.peek() {
-            self.record_marks(time.min(end));
-            if time > end {
-                break;
-            }
+        if self.part.is_none() {
+            self.run_events(end)?;
+        }
+        while let Some(last) = self.next_window(end)? {
+            self.run_events(last)?;
+        }
+        self.record_marks(end);
+        self.now = self.now.max(end);
+        self.queue.at(self.now);
+        self.flush()
+    }
+
+    /// Runs all events up to and at `last`.
+    fn run_events(&mut self, last: Nanos) -> Result<(), RunError> {
+        while let Some((time, slot)) = self.queue.peek().filter(|(time, _)| *time <= last) {
+            self.record_marks(time);
             // An end may find that what it waits for was due already: a new rate, a shorter timeout. Time does not go back for it.
             self.now = self.now.max(time);
+            self.queue.at(self.now);
             self.work.events += 1;
             let Some(&actor) = self.actors.get(slot as usize) else { break };
             match actor {
                 Actor::Switch(switch) => self.poll_switch(switch)?,
                 Actor::Channel(channel) => self.arrive(channel)?,
+                Actor::Way(channel) => self.end_way(channel)?,
+                Actor::Calls(switch) => self.answer(switch),
                 Actor::End(end) => self.act(end)?,
                 Actor::Membership(host) => self.report_membership(host),
                 Actor::Digests(switch) => {
@@ -232,9 +264,7 @@ impl Network {
                 Actor::Changes => self.change(),
             }
         }
-        self.record_marks(end);
-        self.now = self.now.max(end);
-        self.flush()
+        Ok(())
     }
 
     fn begin(&mut self) -> Result<(), RunError> {
@@ -244,11 +274,13 @@ impl Network {
         }
         self.changes.make_contiguous().sort_by_key(|(at, _)| *at);
         self.queue.set(self.changes_slot, self.changes.front().map(|(at, _)| *at));
-        for node in &self.ends {
+        for node in self.ends.iter().filter(|node| self.part.as_ref().is_none_or(|part| part.has_host(node.host))) {
             self.queue.set(node.slot, node.end.next());
         }
-        for node in &self.switches {
-            self.queue.set(node.slot, node.device.next_event());
+        for (switch, node) in self.switches.iter().enumerate() {
+            if self.part.as_ref().is_none_or(|part| part.has_switch(switch)) {
+                self.queue.set(node.slot, node.device.next_event());
+            }
         }
         Ok(())
     }
@@ -285,19 +317,76 @@ impl Network {
             let link = |port: PortId| names.get(channels.get(port as usize).copied().flatten()?).map(String::as_str);
             node.device.drain_trace(|event| observer.step((switch, &node.name), &event, link));
         }
+        node.device.take_handed(&mut self.handed);
         let events = node.device.take_events();
         if !events.is_empty() {
             let messages = node.core.on_device_events(events, self.now);
             self.queue.set(node.digest_slot, node.core.next_deadline());
             self.notify(switch, messages);
         }
+        if !self.handed.is_empty() {
+            self.send_handed(switch);
+        }
     }
 
-    fn notify(&mut self, switch: usize, messages: Vec<fairlane_p4rt::Notification>) {
-        if let Some(control) = self.control.as_mut().filter(|_| !messages.is_empty()) {
-            control.notify(self.now, switch, messages);
-            self.queue.set(self.control_slot, control.next());
+    /// Frames begin their ways from a switch to others.
+    fn send_handed(&mut self, switch: usize) {
+        let mut handed = std::mem::take(&mut self.handed);
+        for (port, arrival, frame) in handed.drain(..) {
+            let Some(index) = self.switches[switch].channels.get(port as usize).copied().flatten() else { continue };
+            let flying = Flying { arrival, sent: self.now, frame };
+            if let Some(flying) = self.send_away(index, flying) {
+                self.fly(index, flying);
+            }
         }
+        self.handed = handed;
+    }
+
+    /// A frame is on its way in a channel between two switches, behind the others there.
+    pub(crate) fn fly(&mut self, index: usize, flying: Flying) {
+        let Some(way) = &mut self.ways[index] else { return };
+        if way.frames.is_empty() {
+            self.queue.expect(way.slot, Some((flying.arrival, flying.sent)), WAYS + index as u64);
+        }
+        way.frames.push_back(flying);
+    }
+
+    /// A switch has something to say to the control plane.
+    fn notify(&mut self, switch: usize, messages: Vec<fairlane_p4rt::Notification>) {
+        let Some(delay) = self.control.as_ref().map(|control| control.delay) else { return };
+        let (at, sent) = (self.now.saturating_add(delay), self.now);
+        for (_, message) in messages {
+            let said = &mut self.switches[switch].said;
+            *said += 1;
+            let place = Standing::Said { switch, number: *said };
+            self.tell(Order { at, sent, place }, Event::Stream { switch, message });
+        }
+    }
+
+    /// An event is on its way to the control plane.
+    pub(crate) fn tell(&mut self, order: Order, event: Event) {
+        let Some(event) = self.tell_away(order, event) else { return };
+        let Some(control) = &mut self.control else { return };
+        control.put(order, event);
+        self.queue.expect(self.control_slot, control.next(), CONTROL);
+    }
+
+    /// A call is on its way to a switch.
+    pub(crate) fn call(&mut self, switch: usize, call: Call) {
+        let Some(call) = self.call_away(switch, call) else { return };
+        let node = &mut self.switches[switch];
+        node.calls.push_back(call);
+        let next = node.calls.front().map(|call| (call.at, call.sent));
+        self.queue.expect(node.call_slot, next, CALLS + switch as u64);
+    }
+
+    /// A frame is at the end of its way between two switches.
+    fn end_way(&mut self, index: usize) -> Result<(), RunError> {
+        let Some(Some(way)) = self.ways.get_mut(index) else { return Ok(()) };
+        let Some(Flying { frame, .. }) = way.frames.pop_front() else { return Ok(()) };
+        let next = way.frames.front().map(|next| (next.arrival, next.sent));
+        self.queue.expect(way.slot, next, WAYS + index as u64);
+        self.leave(index, frame)
     }
 
     /// A frame leaves a switch's port, serialised and propagated.
@@ -498,27 +587,36 @@ impl Network {
         io.send(frame);
     }
 
+    /// The next event of the control plane.
     fn control_event(&mut self) -> Result<(), RunError> {
+        let (now, switches) = (self.now, self.switches.len());
         let Some(control) = &mut self.control else { return Ok(()) };
-        if let Some(event) = control.take(self.now) {
-            match event {
-                Event::ToSwitch { switch, token, request } => {
-                    if let Some(node) = self.switches.get_mut(switch) {
-                        control.call(self.now, switch, token, request, &mut node.core, &mut node.device);
-                        self.queue.set(node.digest_slot, node.core.next_deadline());
-                        self.settle(switch, false);
-                    }
-                }
-                event => {
-                    let switches = self.switches.len();
-                    let delivered = control.deliver(self.now, event, switches);
-                    delivered.map_err(|fault| RunError::Fault { time: self.now, fault })?;
-                }
-            }
+        let calls = match control.take(now) {
+            Some(event) => control.deliver(now, event, switches).map_err(|fault| RunError::Fault { time: now, fault })?,
+            None => Vec::new(),
+        };
+        self.queue.expect(self.control_slot, control.next(), CONTROL);
+        for (switch, call) in calls {
+            self.call(switch, call);
         }
-        let next = self.control.as_ref().and_then(ControlChannel::next);
-        self.queue.reset(self.control_slot, next);
         Ok(())
+    }
+
+    /// The next call of the control plane reaches its switch.
+    fn answer(&mut self, switch: usize) {
+        let node = &mut self.switches[switch];
+        let Some(call) = node.calls.pop_front() else { return };
+        let next = node.calls.front().map(|call| (call.at, call.sent));
+        self.queue.expect(node.call_slot, next, CALLS + switch as u64);
+        let number = call.number;
+        let events = answer(self.now, switch, call, &mut node.core, &mut node.device);
+        self.queue.set(node.digest_slot, node.core.next_deadline());
+        let delay = self.control.as_ref().map_or(0, |control| control.delay);
+        for (part, event) in (0..).zip(events) {
+            let order = Order { at: self.now.saturating_add(delay), sent: self.now, place: Standing::Answer { call: number, part } };
+            self.tell(order, event);
+        }
+        self.settle(switch, false);
     }
 
     fn flush(&mut self) -> Result<(), RunError> {

@@ -1,15 +1,18 @@
 //! Parts of a network: hosts, switches, ends of flows, and how others find them.
 
+use std::collections::VecDeque;
+
 use fairlane_device::Device;
 use fairlane_p4rt::Core;
 use rustc_hash::FxHashMap;
 
+use crate::control::Call;
 use crate::events::ActorSlot;
 use crate::flow::End;
 use crate::identity::Form;
 use crate::ip::HostAddress;
 use crate::membership::Membership;
-use crate::PortId;
+use crate::{Nanos, PortId};
 
 /// The number of a node among those of its kind.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +53,29 @@ pub(crate) struct SwitchNode {
     pub(crate) slot: ActorSlot,
     /// Of lists of digests that wait for company.
     pub(crate) digest_slot: ActorSlot,
+    /// Calls of the control plane that are on their way to it.
+    pub(crate) calls: VecDeque<Call>,
+    pub(crate) call_slot: ActorSlot,
+    /// How often it had something to say to the control plane.
+    pub(crate) said: u64,
     /// Port -> channel.
     pub(crate) channels: Vec<Option<usize>>,
+}
+
+/// A frame on its way between two switches.
+#[derive(Debug)]
+pub(crate) struct Flying {
+    pub(crate) arrival: Nanos,
+    /// When its transmission began.
+    pub(crate) sent: Nanos,
+    pub(crate) frame: Vec<u8>,
+}
+
+/// The frames on their way in a direction of a link between two switches, in their order.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) frames: VecDeque<Flying>,
+    pub(crate) slot: ActorSlot,
 }
 
 /// Where a channel ends.

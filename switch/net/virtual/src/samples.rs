@@ -30,16 +30,26 @@ impl Network {
 
     /// Records at the marked instants that have come.
     pub(crate) fn record_marks(&mut self, until: Nanos) {
-        while let Some(&mark) = self.marks.front().filter(|&&mark| mark <= until) {
-            self.marks.pop_front();
-            // What was due before has happened.
-            self.now = self.now.max(mark);
-            self.sample_ports(mark);
-            self.ends.iter_mut().for_each(|node| node.end.mark(mark));
-        }
-        while let Some(&(mark, end)) = self.end_marks.first().filter(|&&(mark, _)| mark <= until) {
-            self.end_marks.pop_first();
-            self.ends[end].end.mark(mark);
+        loop {
+            let mark = self.marks.front().copied().filter(|&mark| mark <= until);
+            let of_end = self.end_marks.first().copied().filter(|&(at, _)| at <= until && mark.is_none_or(|mark| at < mark));
+            if let Some((at, end)) = of_end {
+                self.end_marks.pop_first();
+                if self.part.as_ref().is_none_or(|part| part.has_host(self.ends[end].host)) {
+                    self.ends[end].end.mark(at);
+                }
+            } else if let Some(mark) = mark {
+                self.marks.pop_front();
+                // What was due before has happened.
+                self.now = self.now.max(mark);
+                self.sample_ports(mark);
+                for node in self.ends.iter_mut().filter(|node| self.part.as_ref().is_none_or(|part| part.has_host(node.host))) {
+                    node.end.mark(mark);
+                }
+                self.part.iter_mut().for_each(|part| part.sampled.push((mark, true)));
+            } else {
+                return;
+            }
         }
     }
 
@@ -52,16 +62,19 @@ impl Network {
         // Room for all that follow: a list that grew step by step would be copied, and take fresh memory, again and again.
         let left = self.until.saturating_sub(now) / self.options.record_interval;
         self.samples.reserve_exact((self.samples.len() - before).saturating_mul(left.min(MAX_ROOM) as usize));
-        for node in &mut self.ends {
+        for node in self.ends.iter_mut().filter(|node| self.part.as_ref().is_none_or(|part| part.has_host(node.host))) {
             node.end.sample(now);
         }
+        self.part.iter_mut().for_each(|part| part.sampled.push((now, false)));
         self.queue.reset(self.recorder_slot, Some(now + self.options.record_interval));
     }
 
     fn sample_ports(&mut self, now: Nanos) {
-        let counts = self.impaired.iter().map(|&link| LinkSample { time: now, link, counts: self.channels[link].stats });
+        let part = self.part.as_ref();
+        let here = |link: &&usize| part.is_none_or(|part| part.has(self.channel_ends[**link]));
+        let counts = self.impaired.iter().filter(here).map(|&link| LinkSample { time: now, link, counts: self.channels[link].stats });
         self.link_samples.extend(counts);
-        for (switch, node) in self.switches.iter().enumerate() {
+        for (switch, node) in self.switches.iter().enumerate().filter(|&(switch, _)| part.is_none_or(|part| part.has_switch(switch))) {
             for port in node.device.ports() {
                 if node.channels.get(port as usize).copied().flatten().is_some()
                     && let Some(snapshot) = node.device.snapshot(now, port)
@@ -75,7 +88,7 @@ impl Network {
     /// Of the ports that have several.
     fn sample_queues(&mut self, now: Nanos) {
         for (switch, node) in self.switches.iter_mut().enumerate() {
-            if node.device.config().priorities < 2 {
+            if node.device.config().priorities < 2 || self.part.as_ref().is_some_and(|part| !part.has_switch(switch)) {
                 continue;
             }
             for port in node.device.ports().collect::<Vec<_>>() {

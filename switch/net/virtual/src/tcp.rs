@@ -8,7 +8,7 @@ use fairlane_endpoint::{Delays, Life, Marks};
 use fairlane_random::Rng;
 use fairlane_tcp::{wire, Config, ConfigError, Ftp, Receiver, Sender};
 
-use crate::flight::Flight;
+use crate::flight::{Flight, Ledger};
 use crate::io::Io;
 use crate::ip::{self, Datagram, ECN_MASK, PROTOCOL_TCP};
 use crate::Nanos;
@@ -243,6 +243,11 @@ impl TcpSender {
         self.flight.clone()
     }
 
+    /// The receiving end is in another partition, which is told what leaves here.
+    pub(crate) fn tell_flight(&mut self, flow: u32, ledger: Ledger) {
+        self.flight.tell(flow, ledger);
+    }
+
     /// Round trips, as far as they were measured in a window.
     pub(crate) fn delays(&mut self) -> &mut Delays {
         &mut self.round_trips
@@ -264,6 +269,8 @@ pub(crate) struct TcpReceiver {
     source: Ftp,
     /// It records that it has its file.
     tells: bool,
+    /// The instant of which there is no periodic record.
+    unrecorded: Option<Nanos>,
     marks: Marks,
     delays: Delays,
     flight: Flight,
@@ -279,7 +286,7 @@ impl TcpReceiver {
         }
         let source = spec.source;
         let (marks, delays, log) = (Marks::default(), Delays::default(), FlowLog::new());
-        Ok(TcpReceiver { life, tcp, source, tells: false, marks, delays, flight, log })
+        Ok(TcpReceiver { life, tcp, source, tells: false, unrecorded: None, marks, delays, flight, log })
     }
 
     pub(crate) fn next(&self) -> Option<Nanos> {
@@ -321,13 +328,24 @@ impl TcpReceiver {
         }
     }
 
+    /// A segment left a sender that is in another partition.
+    pub(crate) fn left(&self, sequence: u32, time: Nanos) {
+        self.flight.left(sequence, time);
+    }
+
+    /// Its flow waited for others and will start then. Whether a record at that very instant comes before or after depends on nothing but chance: there is none.
+    pub(crate) fn start_at(&mut self, start: Nanos) {
+        self.life.start = start;
+        self.unrecorded = Some(start);
+    }
+
     /// From now on it records when it has the whole file.
     pub(crate) fn tell(&mut self) {
         self.tells = true;
     }
 
     pub(crate) fn sample(&mut self, now: Nanos) {
-        if now >= self.life.start && now <= self.life.stop {
+        if now >= self.life.start && now <= self.life.stop && self.unrecorded != Some(now) {
             self.note(now, None);
         }
     }

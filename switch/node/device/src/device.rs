@@ -336,6 +336,17 @@ impl Device {
         self.tm.follow(now, port, trace, origin)
     }
 
+    /// From now on, frames that leave a port are handed over as soon as their transmission begins ([`Device::take_handed`]), and not in [`Device::poll`]: whoever
+    /// drives the device has them on their way, loses them where the link fails, and knows early what arrives at the other end.
+    pub fn hand_over(&mut self, port: PortId) {
+        self.lines.hand_over(port);
+    }
+
+    /// Appends the frames of ports that hand them over, with the instants at which they are at the other end; of one port in their order.
+    pub fn take_handed(&mut self, to: &mut Vec<(PortId, Nanos, Vec<u8>)>) {
+        self.lines.take_handed(to);
+    }
+
     /// Gives a port's priority queue a rate in packets and a depth of its own, beside the port's configuration, as BMv2's have them.
     /// Without effect where there is no such port or queue.
     pub fn limit_queue(&mut self, port: PortId, priority: usize, limits: QueueLimits) {
