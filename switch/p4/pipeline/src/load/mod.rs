@@ -31,15 +31,15 @@ use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::info::*;
 use crate::ir::{Action, Code, Field, Heavy, Layout, NextNode, Slot};
-use crate::observe::Step;
+use crate::observe::{Detail, Observing, Step};
 
 /// Format version understood: the major number must be equal.
 const MAJOR: i64 = 2;
 
 /// Loads a program.
 ///
-/// `observed`: with instructions that note conditions and actions ([`crate::observe`]).
-pub fn load(text: &str, observed: bool) -> std::result::Result<Definition, LoadError> {
+/// `observed`: with instructions that note conditions and actions, or everything ([`crate::observe`]).
+pub fn load(text: &str, observed: Observing) -> std::result::Result<Definition, LoadError> {
     let root: serde_json::Value = serde_json::from_str(text).map_err(|e| LoadError {
         path: String::new(),
         position: Some((e.line(), e.column())),
@@ -103,7 +103,7 @@ struct Loader<'n> {
 }
 
 impl<'n> Loader<'n> {
-    fn new(root: &Node, names: &'n Names, observed: bool) -> Result<Loader<'n>> {
+    fn new(root: &Node, names: &'n Names, observed: Observing) -> Result<Loader<'n>> {
         let mut program = Definition { observed, ..Definition::default() };
         let registers = externs::registers(root, &mut program)?;
         let counters = externs::counters(root, &mut program)?;
@@ -148,12 +148,37 @@ impl<'n> Loader<'n> {
             externs: &self.externs,
             psa: psa::is_psa(self.names),
         };
-        primitives::body(&mut self.codegen, &mut self.program.ir.calculations, &objects, params, calls)
+        let mut target = primitives::Target { codegen: &mut self.codegen, program: &mut self.program };
+        primitives::body(&mut target, &objects, params, calls)
+    }
+
+    /// The code of a primitive that a parser calls, or of those of a deparser: BMv2 makes an action of each.
+    fn methods(&mut self, calls: &[Node], called: bool) -> Result<Code> {
+        let start = self.codegen.here();
+        for call in calls {
+            if self.program.observed == Observing::Everything {
+                let at = self.program.notes.methods.len() as u32;
+                self.program.notes.methods.push(call.get("op")?.str()?.to_string());
+                if called {
+                    self.tell(Detail::Method(at, true));
+                }
+                self.tell(Detail::Method(at, false));
+            }
+            self.body(&[], std::slice::from_ref(call))?;
+        }
+        Ok(Code { start, end: self.codegen.here() })
+    }
+
+    /// An instruction that notes what only the packet log says, if that is asked for.
+    fn tell(&mut self, detail: Detail) {
+        if self.program.observed == Observing::Everything {
+            self.codegen.push_heavy(Heavy::Observe(Step::More(Box::new(detail)), None));
+        }
     }
 
     /// An instruction that notes a step, if that is asked for; `slot` is whether a condition holds.
     fn observe(&mut self, step: Step, slot: Option<Slot>) {
-        if self.program.observed {
+        if self.program.observed > Observing::Nothing {
             self.codegen.push_heavy(Heavy::Observe(step, slot));
         }
     }
@@ -239,6 +264,7 @@ impl<'n> Loader<'n> {
             if self.action_ids.insert(json_id, id).is_some() {
                 return Err(node.err(format!("two actions have the id {json_id}")));
             }
+            self.program.notes.actions.push(node.source());
             self.program.actions.push(ActionInfo { name: node.get("name")?.str()?.to_string(), json_id, params });
             self.program.ir.actions.push(Action { code });
         }
