@@ -1,7 +1,8 @@
 """Speed of the network in virtual time: SACK flows over one bottleneck with RED, als.p4 executed for each packet at each switch.
 
 python bench/virtual.py [--flows 100] [--rate-mbps 100] [--seconds 20]    one run
-python bench/virtual.py --compare                                         beside ns-2 (Debian's ns2) with the same scenario, in turns
+python bench/virtual.py --compare [--htsim DIR]                           beside ns-2 (Debian's ns2) with the same scenario, in turns; DIR: the
+                                                                          folder sim of csg-htsim, after `make libhtsim.a` there
 python bench/virtual.py --growth                                          cost of a packet over numbers of flows and switches
 """
 
@@ -15,6 +16,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairlane import specs
@@ -84,33 +86,49 @@ def measure(case: Experiment) -> dict[str, float]:
     }
 
 
-def ns2(flows: int, rate_bps: float, seconds: float) -> dict[str, float]:
-    """The same scenario in ns-2: link traversals and processor time."""
+def other(command: Sequence[str], flows: int, rate_bps: float, seconds: float) -> dict[str, float]:
+    """The same scenario in a simulator that prints its link traversals: these, and the processor time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    script = Path(__file__).with_name("dumbbell.tcl")
-    done = subprocess.run(["ns", str(script), str(flows), str(rate_bps / 1e6), str(seconds)], capture_output=True, text=True, check=True)
+    done = subprocess.run([*command, str(flows), str(rate_bps / 1e6), str(seconds)], capture_output=True, text=True, check=True)
     cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
-    return {"link_traversals": int(done.stdout), "cpu_s": cpu, "traversals_per_cpu_s": int(done.stdout) / cpu}
+    return {"link_traversals": int(done.stdout), "cpu_s": cpu}
 
 
-def compare(flows: int, rate_bps: float, seconds: float, rounds: int = 5) -> None:
-    """In turns, so that other load on the machine affects both."""
-    if shutil.which("ns") is None:
-        print("no ns-2 here (apt-get install ns2): nothing to compare with")
-        return
-    ours, theirs = [], []
-    for _ in range(rounds):
-        theirs.append(ns2(flows, rate_bps, seconds))
-        ours.append(measure(experiment(flows, rate_bps, seconds)))
-    print(f"{flows} SACK flows, {rate_bps / 1e6:g} Mb/s with RED, {seconds:g} s; median of {rounds} rounds in turns")
-    print(f"{'':10} {'link traversals':>16} {'CPU s':>7} {'million/CPU s':>14}")
-    speeds = {}
-    for name, runs in (("fairlane", ours), ("ns-2", theirs)):
-        cpu = statistics.median(r["cpu_s"] for r in runs)
-        speeds[name] = runs[0]["link_traversals"] / cpu
-        print(f"{name:10} {runs[0]['link_traversals']:16} {cpu:7.2f} {speeds[name] / 1e6:14.3f}")
+def others(htsim: Path | None, folder: Path) -> dict[str, tuple[str, ...]]:
+    """Commands of the simulators that are here."""
+    found = {}
+    if shutil.which("ns"):
+        found["ns-2"] = ("ns", str(Path(__file__).with_name("dumbbell.tcl")))
+    else:
+        print("no ns-2 here (apt-get install ns2)")
+    if htsim is not None:
+        library = htsim / "libhtsim.a"
+        if not library.is_file():
+            raise SystemExit(f"{library}: no such file; run 'make libhtsim.a' in {htsim}")
+        source, program = Path(__file__).with_name("htsim.cc"), folder / "htsim"
+        subprocess.run(["g++", "-O3", "-std=c++11", "-w", "-I", str(htsim), "-o", str(program), str(source), str(library)], check=True)
+        found["csg-htsim"] = (str(program),)
+    return found
+
+
+def compare(flows: int, rate_bps: float, seconds: float, htsim: Path | None, rounds: int = 5) -> None:
+    """In turns, so that other load on the machine affects all."""
+    with tempfile.TemporaryDirectory() as name:
+        commands = others(htsim, Path(name))
+        runs: dict[str, list[dict[str, float]]] = {name: [] for name in ("fairlane", *commands)}
+        for _ in range(rounds):
+            for simulator, command in commands.items():
+                runs[simulator].append(other(command, flows, rate_bps, seconds))
+            runs["fairlane"].append(measure(experiment(flows, rate_bps, seconds)))
+    print(f"{flows} TCP flows, {rate_bps / 1e6:g} Mb/s, {seconds:g} s; median of {rounds} rounds in turns")
+    print(f"{'':10} {'link traversals':>16} {'CPU s':>7} {'million/CPU s':>14} {'fairlane is':>12}")
+    speeds = {simulator: statistics.median(one["link_traversals"] / one["cpu_s"] for one in of_one) for simulator, of_one in runs.items()}
+    for simulator, of_one in runs.items():
+        cpu = statistics.median(one["cpu_s"] for one in of_one)
+        ratio = speeds["fairlane"] / speeds[simulator]
+        print(f"{simulator:10} {of_one[0]['link_traversals']:16} {cpu:7.2f} {speeds[simulator] / 1e6:14.3f} {ratio:10.2f} x")
     print(
-        f"speed of fairlane / ns-2: {speeds['fairlane'] / speeds['ns-2']:.2f} (floor 0.33), with {ours[0]['switch_packets']} executions of als.p4"
+        f"fairlane with {runs['fairlane'][0]['switch_packets']} executions of als.p4; ns-2 with RED and SACK, csg-htsim as bench/htsim.cc says"
     )
 
 
@@ -138,10 +156,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--switches", type=int, default=2)
     parser.add_argument("--compare", action="store_true", help="beside ns-2")
+    parser.add_argument("--htsim", type=Path, metavar="DIR", help="the folder sim of csg-htsim: beside it, too")
     parser.add_argument("--growth", action="store_true", help="over numbers of flows and switches")
     args = parser.parse_args()
     if args.compare:
-        compare(args.flows, args.rate_mbps * 1e6, args.seconds)
+        compare(args.flows, args.rate_mbps * 1e6, args.seconds, args.htsim)
     elif args.growth:
         growth(min(args.seconds, 5.0))
     else:

@@ -24,6 +24,7 @@ from fairlane.inputs.located_toml import Document, KeyPath
 FOLDER = Path(__file__).with_name("sizes")
 MAX_FLOWS = 100_000
 """Of one workload: each flow is an object, and has records of its own."""
+_TOO_MANY = f"arrivals: more than {MAX_FLOWS} flows, the most of one workload: give a lower rate, larger files or a shorter time"
 _MAX_BYTES = 1e12
 DEFAULT_REQUEST_BYTES = 100
 
@@ -502,6 +503,8 @@ def drawn(workload: Workload, hosts: Sequence[str], per_s: float, seed: int, dur
         assert workload.sizes is not None
         sizes = workload.sizes.draws(streams["sizes"])
     end_s = duration_s if workload.stop_s is None else min(duration_s, workload.stop_s)
+    if workload.arrivals.kind in ("poisson", "deterministic") and per_s * (end_s - workload.start_s) > 2 * MAX_FLOWS:
+        raise ValueError(_TOO_MANY)  # half of the mean is as good as impossible, and drawing as many takes seconds
     found: list[Arrival] = []
     for n, at_s in enumerate(workload.arrivals.times_s(per_s, streams["arrivals"])):
         start_s = workload.start_s + at_s
@@ -513,9 +516,7 @@ def drawn(workload: Workload, hosts: Sequence[str], per_s: float, seed: int, dur
         else:
             found += [Arrival(start_s, sender, receiver, next(sizes)) for sender, receiver in chosen]
         if len(found) > MAX_FLOWS:
-            raise ValueError(
-                f"arrivals: more than {MAX_FLOWS} flows, the most of one workload: give a lower rate, larger files or a shorter time"
-            )
+            raise ValueError(_TOO_MANY)
     return found
 
 

@@ -48,8 +48,8 @@ def means(folder: Path) -> dict[str, float]:
 
 
 def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Virtual time: the mean of four seeds, between which goodput and round trips vary by about 3%."""
-    runs = {f"virtual-{seed}": ["--seed", str(seed)] for seed in (1, 2, 3, 4)}
+    """Virtual time: the mean of two seeds, between which goodput and round trips vary by about 3%."""
+    runs = {f"virtual-{seed}": ["--seed", str(seed)] for seed in (1, 2)}
     runs["mininet"] = ["--fabric", "mininet", "--target", "embedded", "--grpc-port", str(GRPC_PORT)]
     try:
         for name, more in runs.items():
