@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    ControlError, Detail, Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Level, Observing, PacketEvent, Program, QueueInfo, Queued,
-    Switch, SwitchConfig, TableEntry, TableId,
+    ControlError, Detail, Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Level, Observing, PacketEvent, Program, QueueInfo,
+    Queued, Switch, SwitchConfig, TableEntry, TableId,
 };
 use fairlane_tm::{
     Capacity, ConfigError, Delays, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,

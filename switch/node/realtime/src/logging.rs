@@ -59,7 +59,8 @@ pub fn install(target: &LogTarget, level: LogLevel) -> io::Result<Option<PacketL
     let sink = Arc::new(sink);
     let mut targets = Targets::new().with_default(LevelFilter::WARN.min(filter)).with_target("fairlane", filter);
     if let Ok(text) = std::env::var(LIBRARIES) {
-        let asked: Targets = text.parse().map_err(|error| io::Error::other(format!("{LIBRARIES}={text}: {error}: write it as h2=debug")))?;
+        let asked: Targets =
+            text.parse().map_err(|error| io::Error::other(format!("{LIBRARIES}={text}: {error}: write it as h2=debug")))?;
         targets = targets.with_targets(asked);
     }
     let subscriber = builder().with_max_level(LevelFilter::TRACE).event_format(Words).with_writer(Lines(Arc::clone(&sink))).finish();

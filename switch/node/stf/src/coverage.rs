@@ -19,8 +19,12 @@ enum Kind {
     Action,
 }
 
-const KINDS: [(Kind, &str); 4] =
-    [(Kind::Statement, "statements"), (Kind::Branch, "branches"), (Kind::Transition, "parser transitions"), (Kind::Action, "table actions")];
+const KINDS: [(Kind, &str); 4] = [
+    (Kind::Statement, "statements"),
+    (Kind::Branch, "branches"),
+    (Kind::Transition, "parser transitions"),
+    (Kind::Action, "table actions"),
+];
 
 /// One of those: where it is in the source, its name, and the place among those of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,9 +200,10 @@ impl Coverage {
     /// Every piece with its count, so that reports can be added.
     pub fn json(&self) -> String {
         let name = |kind: Kind| KINDS.iter().find(|(k, _)| *k == kind).map_or("", |(_, name)| name);
-        let items = self.counts.iter().map(|(item, count)| {
-            json!({"kind": name(item.kind), "file": item.file, "line": item.line, "name": item.name, "count": count})
-        });
+        let items = self
+            .counts
+            .iter()
+            .map(|(item, count)| json!({"kind": name(item.kind), "file": item.file, "line": item.line, "name": item.name, "count": count}));
         format!("{:#}\n", serde_json::Value::Array(items.collect()))
     }
 
@@ -212,7 +217,8 @@ impl Coverage {
         text.push_str("</table>\n<h2>Not reached</h2>\n<table>\n");
         for (item, _) in self.counts.iter().filter(|(_, count)| **count == 0) {
             let kind = KINDS.iter().find(|(k, _)| *k == item.kind).map_or("", |(_, name)| name);
-            let _ = writeln!(text, "<tr><td>{kind}</td><td>{}:{}</td><td>{}</td></tr>", escaped(&item.file), item.line, escaped(&item.name));
+            let _ =
+                writeln!(text, "<tr><td>{kind}</td><td>{}:{}</td><td>{}</td></tr>", escaped(&item.file), item.line, escaped(&item.name));
         }
         text.push_str("</table>\n");
         let mut files: BTreeMap<&str, BTreeMap<u64, (u64, bool)>> = BTreeMap::new();
@@ -276,7 +282,8 @@ impl StateLines {
     }
 
     fn find(&self, state: &str) -> Option<Source> {
-        let declares = |line: &str| line.trim_start().strip_prefix("state ").is_some_and(|rest| rest.split([' ', '{']).next() == Some(state));
+        let declares =
+            |line: &str| line.trim_start().strip_prefix("state ").is_some_and(|rest| rest.split([' ', '{']).next() == Some(state));
         self.files.iter().find_map(|(file, text)| {
             let (line, fragment) = (1..).zip(text.lines()).find(|(_, line)| declares(line))?;
             Some(Source { file: file.display().to_string(), line, column: 0, fragment: fragment.to_string() })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fairlane_device::{Capacity, Device, DeviceConfig, Nanos, PortConfig, PortId};
 use fairlane_pipeline::{
-    ActionCall, ActionId, CloneSession, CounterData, CounterId, KeyMatch, MeterConfig, Observing, PacketEvent, Program, RegisterId, Replica,
-    Switch, TableAction, TableEntry, TableId,
+    ActionCall, ActionId, CloneSession, CounterData, CounterId, KeyMatch, MeterConfig, Observing, PacketEvent, Program, RegisterId,
+    Replica, Switch, TableAction, TableEntry, TableId,
 };
 
 use crate::compare::{Difference, Pattern};

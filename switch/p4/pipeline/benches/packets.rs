@@ -205,7 +205,9 @@ fn main() {
             println!("router, {routes} routes, {len} B: {:.0} ns per packet", measure(&mut sw, &frames));
         }
     }
-    for (observe, name) in [(Observing::Nothing, "off"), (Observing::Events, "steps of the event log"), (Observing::Everything, "packet log")] {
+    for (observe, name) in
+        [(Observing::Nothing, "off"), (Observing::Events, "steps of the event log"), (Observing::Everything, "packet log")]
+    {
         println!("router, 1000 routes, 64 B, {name}: {:.0} ns per packet", observed(observe));
     }
     let mut b = Build::new();

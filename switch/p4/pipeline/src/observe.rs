@@ -109,20 +109,32 @@ pub enum Detail {
     Verified(u32, bool),
     Incorrect(u32),
     Updating(u32),
+    Applying(u32),
     /// A table looks these values up.
     Lookup(u32, Vec<Value>),
-    /// A table found this entry.
-    Found(u32, EntryHandle, Box<TableEntry>),
+    /// A table found this entry; the members of its action profile that it may run.
+    Found(u32, EntryHandle, Box<TableEntry>, Vec<(u32, ActionCall)>),
     /// A member of a group of an action profile was chosen.
-    Chosen { member: u32, group: u32 },
+    Chosen {
+        member: u32,
+        group: u32,
+    },
     /// What a table runs, if anything.
     Runs(Option<Box<ActionCall>>),
     /// A primitive, by its place among the notes of the program.
     Primitive(u32),
     /// A pipeline ends early, because of an `exit`.
     Exit,
-    Random { low: u64, high: u64, value: u64 },
-    Hash { base: u64, size: u64, value: u64 },
+    Random {
+        low: u64,
+        high: u64,
+        value: u64,
+    },
+    Hash {
+        base: u64,
+        size: u64,
+        value: u64,
+    },
     /// A meter is asked for a colour.
     Metering(u32, u64),
     /// A cell of an array was used; with the value read, written or found by a meter.
@@ -145,9 +157,16 @@ pub enum Detail {
     /// Its priority is above those of the queues.
     NoQueue,
     /// It comes to a queue that is served later; the packets before it. BMv2 does not say so, nor when it leaves.
-    Enqueuing { port: PortId, priority: usize, ahead: usize },
+    Enqueuing {
+        port: PortId,
+        priority: usize,
+        ahead: usize,
+    },
     /// It leaves the queue, after so many nanoseconds.
-    Dequeued { port: PortId, waited: u64 },
+    Dequeued {
+        port: PortId,
+        waited: u64,
+    },
     /// Dropped by the switch itself, which BMv2 does not say.
     Lost(String),
 }

@@ -44,7 +44,8 @@ const KIND_COLUMN: usize = 10;
 /// A step's line, and its level; none for a step that only the event log has, or of another program.
 pub fn worded(program: &Definition, event: &PacketEvent) -> Option<(Level, String)> {
     let (level, text) = step(program, &event.step)?;
-    let anonymous = matches!(&event.step, Step::More(detail) if matches!(**detail, Detail::Message(_) | Detail::Group(..) | Detail::NoQueue));
+    let anonymous =
+        matches!(&event.step, Step::More(detail) if matches!(**detail, Detail::Message(_) | Detail::Group(..) | Detail::NoQueue));
     if anonymous {
         return Some((level, text));
     }
@@ -67,9 +68,11 @@ fn step(program: &Definition, step: &Step) -> Option<(Level, String)> {
         }
         Step::PipelineStart(id) => debug(format!("Pipeline '{}': start", pipeline(program, *id)?)),
         Step::PipelineDone(id) => debug(format!("Pipeline '{}': end", pipeline(program, *id)?)),
-        Step::Hit(id, place, removals) => {
-            debug(format!("Table '{}': hit with handle {}", table(program, *id)?.name, number(EntryHandle { place: *place, removals: *removals })))
-        }
+        Step::Hit(id, place, removals) => debug(format!(
+            "Table '{}': hit with handle {}",
+            table(program, *id)?.name,
+            number(EntryHandle { place: *place, removals: *removals })
+        )),
         Step::Miss(id) => debug(format!("Table '{}': miss", table(program, *id)?.name)),
         Step::Condition(id, holds) => {
             let note = program.notes.conditions.iter().find(|c| c.json_id == *id)?;
@@ -145,6 +148,7 @@ fn in_control(program: &Definition, detail: &Detail) -> Option<(Level, String)> 
     let debug = |text: String| Some((Level::Debug, text));
     let trace = |text: String| Some((Level::Trace, text));
     match detail {
+        Detail::Applying(t) => trace(format!("Applying table '{}'", program.tables.get(*t as usize)?.name)),
         Detail::Lookup(t, key) => {
             let info = program.tables.get(*t as usize)?;
             let mut text = "Looking up key:\n".to_string();
@@ -153,7 +157,7 @@ fn in_control(program: &Definition, detail: &Detail) -> Option<(Level, String)> 
             }
             debug(text)
         }
-        Detail::Found(t, handle, entry) => debug(dump(program, program.tables.get(*t as usize)?, *handle, entry)),
+        Detail::Found(t, handle, entry, members) => debug(dump(program, program.tables.get(*t as usize)?, *handle, (entry, members))),
         Detail::Chosen { member, group } => debug(format!("Choosing member {member} from group {group}")),
         Detail::Runs(call) => debug(format!("Action entry is {}", action(program, call.as_deref()))),
         Detail::Primitive(at) => {
@@ -279,7 +283,7 @@ fn number(handle: EntryHandle) -> u32 {
 }
 
 /// An entry of a table, on several lines.
-fn dump(program: &Definition, info: &TableInfo, handle: EntryHandle, entry: &TableEntry) -> String {
+fn dump(program: &Definition, info: &TableInfo, handle: EntryHandle, (entry, members): (&TableEntry, &[(u32, ActionCall)])) -> String {
     let mut text = format!("Dumping entry {}\nMatch key:\n", number(handle));
     for (field, key) in info.key.iter().zip(&entry.key) {
         let _ = writeln!(text, "* {}{}", column(info, field), matched(field, key));
@@ -294,9 +298,15 @@ fn dump(program: &Definition, info: &TableInfo, handle: EntryHandle, entry: &Tab
         }
         TableAction::Member(member) => {
             let _ = writeln!(text, "Index: member({member})");
+            for (_, call) in members {
+                let _ = writeln!(text, "Action entry: {}", action(program, Some(call)));
+            }
         }
         TableAction::Group(group) => {
-            let _ = writeln!(text, "Index: group({group})");
+            let _ = writeln!(text, "Index: group({group})\nGroup members:");
+            for (member, call) in members {
+                let _ = writeln!(text, "  mbr {member}: {}", action(program, Some(call)));
+            }
         }
         TableAction::OneShot(calls) => {
             for (call, weight) in calls {

@@ -4,10 +4,10 @@ use super::calc;
 use super::packet::Packet;
 use super::run::{run, run_to_table};
 use super::state::State;
+use crate::control::{EntryHandle, TableAction};
 use crate::definition::Definition;
 use crate::info::Gress;
 use crate::ir::*;
-use crate::control::{EntryHandle, TableAction};
 use crate::observe::{Detail, Step};
 use crate::table::Target;
 use crate::Value;
@@ -23,6 +23,7 @@ pub fn apply(program: &Definition, st: &mut State, pkt: &mut Packet, pipeline: G
     };
     while let Some(t) = run_to_table(ir, st, pkt, code) {
         let t = t as usize;
+        st.tell(pkt, || Detail::Applying(t as u32));
         st.tell(pkt, || Detail::Lookup(t as u32, ir.tables[t].key.iter().map(|part| key_value(part, pkt)).collect()));
         let hit = st.tables[t].lookup(&ir.tables[t], &pkt.slots);
         let (action, next) = found(program, st, pkt, t, hit);
@@ -68,7 +69,14 @@ fn note_found(program: &Definition, st: &mut State, pkt: &Packet, t: usize, hit:
     let entry = st.tables[t].written(at);
     let action = entry.as_ref().map(|entry| entry.action.clone());
     if let Some(entry) = entry {
-        st.tell(pkt, || Detail::Found(t as u32, handle, Box::new(entry)));
+        let profile = program.tables[t].profile.map(|p| &st.profiles[p.index()]);
+        let places = match &entry.action {
+            TableAction::Member(m) => vec![*m],
+            TableAction::Group(g) => profile.and_then(|p| p.groups.get(g)).map_or_else(Vec::new, |g| g.choices.clone()),
+            TableAction::Call(_) | TableAction::OneShot(_) => Vec::new(),
+        };
+        let members = places.into_iter().filter_map(|m| Some((m, profile?.members.get(&m)?.call.clone()))).collect();
+        st.tell(pkt, || Detail::Found(t as u32, handle, Box::new(entry), members));
     }
     tell_action(program, st, pkt, t, action);
 }

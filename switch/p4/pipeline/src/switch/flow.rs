@@ -217,7 +217,14 @@ impl Runtime {
         copy.reset_metadata(&program.ir.layout);
         copy_list(program, &mut copy, pkt, list);
         copy.set_opt(&arch.instance_type, InstanceType::IngressClone as u64);
+        self.tell_clone(pkt, &config);
         self.mirror(program, copy, &config, InstanceType::IngressClone, queued);
+    }
+
+    /// Tells where a packet's clones go.
+    fn tell_clone(&mut self, pkt: &Packet, config: &CloneSession) {
+        config.multicast_group.iter().for_each(|group| self.state.tell(pkt, || Detail::CloneToGroup(*group)));
+        config.replicas.iter().for_each(|r| self.state.tell(pkt, || Detail::CloneToPort(r.port)));
     }
 
     fn mirror(&mut self, program: &Program, pkt: Box<Packet>, config: &CloneSession, ty: InstanceType, queued: &mut Vec<Queued>) {
@@ -226,11 +233,9 @@ impl Runtime {
             let copies = self.state.groups.get(&group);
             let count = copies.map(Vec::len);
             replicas.extend(copies.into_iter().flatten().copied());
-            self.state.tell(&pkt, || Detail::CloneToGroup(group));
             self.state.tell(&pkt, || Detail::Group(group, count));
             replicas.iter().for_each(|r| self.state.tell(&pkt, || Detail::Replicating(r.port)));
         }
-        config.replicas.iter().for_each(|r| self.state.tell(&pkt, || Detail::CloneToPort(r.port)));
         replicas.extend(config.replicas.iter().copied());
         self.replicate(program, pkt, &replicas, ty, config.packet_length as usize, queued);
     }
@@ -358,6 +363,7 @@ impl Runtime {
             copy.reset_metadata(&ir.layout);
             copy_list(program, &mut copy, &pkt, list);
             copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
+            self.tell_clone(&pkt, &config);
             self.mirror(program, copy, &config, InstanceType::EgressClone, &mut out.queued);
         }
         if arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) == u64::from(self.config.drop_port) {

@@ -16,8 +16,8 @@ use crate::error::ControlError;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
 use crate::observe::{Detail, Names, Observing, PacketEvent, Step};
-use crate::wording::Level;
 use crate::program::Program;
+use crate::wording::Level;
 use crate::{Nanos, PortId};
 
 /// `standard_metadata.instance_type` as `simple_switch` numbers it.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    ActionCall, CloneSession, CounterId, DropCause, EgressOut, IngressOut, KeyMatch, MachineCode, MatchKind, Observing, Program,
-    QueueInfo, RegisterId, Replica, Switch, SwitchConfig, TableAction, TableEntry, TableId, Value,
+    ActionCall, CloneSession, CounterId, DropCause, EgressOut, IngressOut, KeyMatch, MachineCode, MatchKind, Observing, Program, QueueInfo,
+    RegisterId, Replica, Switch, SwitchConfig, TableAction, TableEntry, TableId, Value,
 };
 
 /// Xorshift64.
