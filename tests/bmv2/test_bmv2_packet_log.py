@@ -13,6 +13,13 @@ from tests.bmv2.test_bmv2_packets import NOT_ON_BMV2, TESTS, options
 from tools.bmv2 import packet_log, process
 
 ABSENT = process.why_absent()
+# They branch on the time that packets wait, and on the length of queues.
+TIMED = {"p4src/schemes/abc/abc.stf", "p4src/schemes/rcp/rcp.stf", "p4src/schemes/xcp/xcp.stf", "tests/p4src/multicast.stf"}
+COMPARED = [
+    pytest.param(source, test, id=test.stem)
+    for source, test in TESTS
+    if test.stem not in NOT_ON_BMV2 and str(test.relative_to(probes.ROOT)) not in TIMED
+]
 
 
 @functools.cache
@@ -27,9 +34,7 @@ def why_silent(folder: Path) -> str | None:
 
 
 @pytest.mark.skipif(ABSENT is not None, reason=f"no BMv2: {ABSENT}")
-@pytest.mark.parametrize(
-    ("source", "test"), [pytest.param(source, test, id=test.stem) for source, test in TESTS if test.stem not in NOT_ON_BMV2]
-)
+@pytest.mark.parametrize(("source", "test"), COMPARED)
 def test_the_same_events_as_bmv2(source: Path, test: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     reason = why_silent(tmp_path_factory.getbasetemp())
     if reason is not None:

@@ -6,7 +6,7 @@ mod twin;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_pipeline::{EgressOut, IngressOut, MachineCode, Program, QueueInfo, Switch, SwitchConfig};
+use fairlane_pipeline::{EgressOut, IngressOut, MachineCode, Observing, Program, QueueInfo, Switch, SwitchConfig};
 use twin::{run, run_observed};
 
 fn root() -> PathBuf {
