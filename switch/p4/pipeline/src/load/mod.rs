@@ -25,13 +25,13 @@ use std::collections::HashMap;
 use codegen::CodeGen;
 use json::{Node, Result};
 use layout::Names;
-use primitives::Objects;
+use primitives::{Caller, Objects};
 
 use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::info::*;
 use crate::ir::{Action, Code, Field, Heavy, Layout, NextNode, Slot};
-use crate::observe::{Detail, Observing, Step};
+use crate::observe::{Observing, Step};
 
 /// Format version understood: the major number must be equal.
 const MAJOR: i64 = 2;
@@ -139,6 +139,10 @@ impl<'n> Loader<'n> {
 
     /// A list of primitive calls as code.
     fn body(&mut self, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
+        self.calls(params, calls, Caller::Action)
+    }
+
+    fn calls(&mut self, params: &[(Slot, u32)], calls: &[Node], caller: Caller) -> Result<Code> {
         let objects = Objects {
             names: self.names,
             registers: &self.registers,
@@ -148,32 +152,8 @@ impl<'n> Loader<'n> {
             externs: &self.externs,
             psa: psa::is_psa(self.names),
         };
-        let mut target = primitives::Target { codegen: &mut self.codegen, program: &mut self.program };
+        let mut target = primitives::Target { codegen: &mut self.codegen, program: &mut self.program, caller };
         primitives::body(&mut target, &objects, params, calls)
-    }
-
-    /// The code of a primitive that a parser calls, or of those of a deparser: BMv2 makes an action of each.
-    fn methods(&mut self, calls: &[Node], called: bool) -> Result<Code> {
-        let start = self.codegen.here();
-        for call in calls {
-            if self.program.observed == Observing::Everything {
-                let at = self.program.notes.methods.len() as u32;
-                self.program.notes.methods.push(call.get("op")?.str()?.to_string());
-                if called {
-                    self.tell(Detail::Method(at, true));
-                }
-                self.tell(Detail::Method(at, false));
-            }
-            self.body(&[], std::slice::from_ref(call))?;
-        }
-        Ok(Code { start, end: self.codegen.here() })
-    }
-
-    /// An instruction that notes what only the packet log says, if that is asked for.
-    fn tell(&mut self, detail: Detail) {
-        if self.program.observed == Observing::Everything {
-            self.codegen.push_heavy(Heavy::Observe(Step::More(Box::new(detail)), None));
-        }
     }
 
     /// An instruction that notes a step, if that is asked for; `slot` is whether a condition holds.

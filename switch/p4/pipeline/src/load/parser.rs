@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
+use super::primitives::Caller;
 use super::Loader;
 use crate::info::ValueSetInfo;
 use crate::ir::*;
@@ -225,7 +226,7 @@ impl<'n> Loader<'n> {
                 ParserOp::Advance(Expr::Const((bytes * 8).into()))
             }
             "advance" => ParserOp::Advance(self.scope().data(&params.tuple(1)?[0])?),
-            "primitive" => ParserOp::Run(self.methods(&params.tuple(1)?, true)?),
+            "primitive" => ParserOp::Run(self.calls(&[], &params.tuple(1)?, Caller::Parser)?),
             other => return Err(op.err(format!("there is no parser operation '{other}'"))),
         })
     }
@@ -322,7 +323,7 @@ impl<'n> Loader<'n> {
             }
             deparser.headers.push(h);
         }
-        deparser.code = self.methods(&node.list("primitives")?, false)?;
+        deparser.code = self.calls(&[], &node.list("primitives")?, Caller::Deparser)?;
         Ok(deparser)
     }
 }

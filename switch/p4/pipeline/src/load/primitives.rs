@@ -22,15 +22,25 @@ pub struct Objects<'n> {
     pub psa: bool,
 }
 
+/// Who calls primitives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    Action,
+    /// BMv2 makes an action of each primitive of a parser or a deparser.
+    Parser,
+    Deparser,
+}
+
 /// What primitives are compiled into.
 pub struct Target<'a> {
+    pub caller: Caller,
     pub codegen: &'a mut CodeGen,
     pub program: &'a mut Definition,
 }
 
 /// Compiles a list of primitive calls to one piece of code.
 pub fn body(target: &mut Target, objects: &Objects, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
-    let Target { codegen, program } = target;
+    let Target { codegen, program, caller } = target;
     let told = program.observed == Observing::Everything;
     let calculations = &mut program.ir.calculations;
     let start = codegen.here();
@@ -38,6 +48,12 @@ pub fn body(target: &mut Target, objects: &Objects, params: &[(Slot, u32)], call
     let mut jumps = Vec::new();
     for call in calls {
         starts.push(codegen.here());
+        if told && *caller != Caller::Action {
+            let at = program.notes.methods.len() as u32;
+            program.notes.methods.push(call.get("op")?.str()?.to_string());
+            let calls = [true, false].into_iter().filter(|&called| !called || *caller == Caller::Parser);
+            calls.for_each(|called| codegen.push_heavy(Heavy::Observe(Step::More(Box::new(Detail::Method(at, called))), None)));
+        }
         if told {
             let detail = Detail::Primitive(program.notes.primitives.len() as u32);
             program.notes.primitives.push(call.source());
