@@ -167,7 +167,7 @@ impl Coverage {
 
     /// Lines and branches, as `geninfo` writes them: parser transitions and tables' actions are branches, too.
     pub fn lcov(&self) -> String {
-        let mut files: BTreeMap<&str, (BTreeMap<u64, u64>, Vec<(u64, u64)>)> = BTreeMap::new();
+        let mut files: BTreeMap<&str, Lines> = BTreeMap::new();
         for (item, &count) in self.counts.iter().filter(|(item, _)| item.line > 0) {
             let (lines, branches) = files.entry(&item.file).or_default();
             let executed = lines.entry(item.line).or_default();
@@ -244,6 +244,9 @@ impl Coverage {
         text
     }
 }
+
+/// Counts of a file's lines, and of each branch with its line.
+type Lines = (BTreeMap<u64, u64>, Vec<(u64, u64)>);
 
 const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Coverage of a P4 program</title>\n<style>\n\
     body { font-family: sans-serif; margin: 2em }\ntd { padding: 0 1em 0 0; vertical-align: top }\n\
