@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,13 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from fairlane import probes
+
+for ignored in (
+    signal.SIGINT,
+    signal.SIGHUP,
+):  # by a shell that starts a job in the background, or nohup; what tests start would do so, too
+    if signal.getsignal(ignored) == signal.SIG_IGN:
+        signal.signal(ignored, signal.default_int_handler if ignored == signal.SIGINT else signal.SIG_DFL)
 
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("new"), derandomize=True)

@@ -47,10 +47,8 @@ def test_an_interrupt_at_any_moment_of_the_start_gives_its_code_and_no_traceback
         folder.mkdir()
         wanted_s = rng.uniform(0, 1.5)
         process = subprocess.Popen(
-            [FAIRLANE, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-            # a shell that puts its jobs into the background lets them ignore it, these tests too
-            preexec_fn=lambda: signal.signal(number_of_signal, signal.SIG_DFL),
-        )  # fmt: skip
+            [FAIRLANE, *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
         while process.poll() is None and not (_takes_signals(process.pid) and _processor_s(process.pid) >= wanted_s):
             time.sleep(0.002)
             if command[0] != "run" and (folder / "o" / "points").is_dir():

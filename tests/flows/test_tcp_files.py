@@ -48,6 +48,7 @@ def _when_read(fifo: Path, reader: subprocess.Popen[str]) -> TextIO:
 
     found = until(opened)
     assert found is not None
+    os.set_blocking(found.fileno(), True)  # a plan may be longer than what a pipe holds
     return found
 
 

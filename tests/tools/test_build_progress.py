@@ -109,7 +109,6 @@ def test_ctrl_c_while_cargo_works_is_no_traceback(build: ModuleType, tmp_path: P
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell may start its background ignoring it
     )
     while not (tmp_path / "cargo.started").exists():
         time.sleep(0.02)
