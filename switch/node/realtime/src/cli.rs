@@ -48,8 +48,8 @@ struct General {
     /// Log files that are kept beside the one in use
     #[arg(long, value_name = "N", default_value_t = 3)]
     log_file_max_files: u32,
-    /// trace or debug (what every packet does; programs run several times slower), info, warn, error or off; default: trace when a log
-    /// is asked for, as in BMv2
+    /// trace or debug (what every packet does; a packet then takes tens of microseconds), info, warn, error or off; default: trace when
+    /// a log is asked for, as in BMv2
     #[arg(short = 'L', long, value_name = "LEVEL")]
     log_level: Option<String>,
     /// Write IFACE_in.pcap and IFACE_out.pcap for each interface into a directory (default: the current one)
