@@ -6,16 +6,23 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import grpc
-from finsy.proto import p4i as p4info_pb2
-from finsy.proto import p4r as p4runtime_pb2
-from finsy.proto import p4r_grpc as p4runtime_pb2_grpc
-from finsy.proto import rpc_code as code_pb2
-from finsy.proto import rpc_status as status_pb2
 
+from fairlane.controller import messages
 from fairlane.controller.config import Tls
+from fairlane.controller.messages import p4i as p4info_pb2
+from fairlane.controller.messages import p4r as p4runtime_pb2
+
+if TYPE_CHECKING:
+    from finsy.proto import p4r_grpc as p4runtime_pb2_grpc
+    from finsy.proto import rpc_code as code_pb2
+    from finsy.proto import rpc_status as status_pb2
+else:
+    p4runtime_pb2_grpc = messages.load("p4.v1.p4runtime_pb2_grpc")
+    code_pb2 = messages.load("google.rpc.code_pb2")
+    status_pb2 = messages.load("google.rpc.status_pb2")
 
 # Proxy variables of the environment would send loopback traffic away (behavioral-model#612, tutorials#190).
 _OPTIONS = [

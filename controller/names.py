@@ -6,11 +6,10 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
-from finsy.proto import p4i as p4info_pb2
-from finsy.proto import p4r as p4runtime_pb2
-
 from fairlane.controller.als import AlsPlane, network_of
 from fairlane.controller.config import Config, Switch
+from fairlane.controller.messages import p4i as p4info_pb2
+from fairlane.controller.messages import p4r as p4runtime_pb2
 from fairlane.controller.p4info import NotInProgram, P4Info
 from fairlane.controller.plane.engine import Engine
 from fairlane.controller.plane.names import Group, Key, Member, Names, Value

@@ -8,8 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from finsy.proto import p4i as p4info_pb2
 from google.protobuf import text_format
+
+from fairlane.controller.messages import p4i as p4info_pb2
 
 
 def canonical(value: int, width_bits: int) -> bytes:

@@ -18,12 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from finsy.proto import p4r
-
 from fairlane.controller import changes
 from fairlane.controller.als import AlsPlane, network_of
 from fairlane.controller.config import Config, ConfigError, Tls
 from fairlane.controller.grpc_client import GrpcSwitch, SwitchError
+from fairlane.controller.messages import p4r
 from fairlane.controller.plane.base import ControlPlane
 from fairlane.controller.plane.calls import Cells, Rewritten
 from fairlane.controller.plane.engine import Engine, Message

@@ -13,6 +13,7 @@ step needs a bounded time.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 import sys
@@ -89,7 +90,7 @@ def names_in(text: str) -> set[str]:
 def with_texts(text: str, names: Mapping[str, str]) -> str:
     """An expression with other texts in place of some of its own; as it is where it has none of them."""
     try:
-        tree = _parsed(text.removeprefix("=").strip())
+        tree = _tree(text.removeprefix("=").strip())
     except ValueError:
         return text
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names]
@@ -98,7 +99,13 @@ def with_texts(text: str, names: Mapping[str, str]) -> str:
     return f"= {ast.unparse(tree)}" if found else text
 
 
+@functools.lru_cache(maxsize=256)
 def _parsed(source: str) -> ast.Expression:
+    """As `_tree`, which nobody changes: a sweep computes each expression at each of its points."""
+    return _tree(source)
+
+
+def _tree(source: str) -> ast.Expression:
     if len(source) > MOST_CHARACTERS:
         raise ValueError(f"an expression of {len(source)} characters: at most {MOST_CHARACTERS}; name parts of it in [let]")
     try:
@@ -107,6 +114,8 @@ def _parsed(source: str) -> ast.Expression:
         raise ValueError(f"{_shown(source)} is not an expression") from error
     level: list[ast.AST] = [tree]
     for _ in range(_DEEPEST):
+        if not level:
+            break
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     if level:
         raise ValueError(f"{_shown(source)}: more than {_DEEPEST} operations within each other; name parts of it in [let]")

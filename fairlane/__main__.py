@@ -6,6 +6,7 @@ other errors. So this file imports nothing of Fairlane before `main` has a handl
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ _SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := get
 _ITS_OWN = (signal.SIG_DFL, signal.default_int_handler)
 """What Python does with a signal of which nobody said anything. Where the caller ignores it, as `nohup` does, that stays."""
 _AGAIN_S = 0.01
+_BETWEEN_SEARCHES = 10_000
+"""New objects between two of Python's searches for garbage in cycles; its own choice is 700. A command makes hundreds of thousands of objects that stay,
+and few cycles: modules, an experiment, records."""
 
 
 class _State:
@@ -90,6 +94,7 @@ def main() -> None:
     for number in _SIGNALS:
         if signal.getsignal(number) in _ITS_OWN:
             signal.signal(number, _interrupt)
+    gc.set_threshold(_BETWEEN_SEARCHES, *gc.get_threshold()[1:])
     from fairlane.cli import main as command
 
     _State.begun = True

@@ -120,7 +120,10 @@ class FlowWriter:
         if self._kinds is not None and kind not in self._kinds and kind not in TCP_KINDS:
             return
         mono_s = round(time_ns / NS, 9)
-        unix_s = round((time_ns + self._epoch_ns) / NS, 9)
+        unix_s = round((time_ns + self._epoch_ns) / NS, 9) if self._epoch_ns else mono_s
+        if kind == "data":  # most records: the encoder of json takes as long again
+            self._file.write(f'{{"kind":"data","t":{unix_s!r},"mono_s":{mono_s!r},{self._data(fields)}}}\n')
+            return
         for record_kind, record in self._records(time_ns, kind, fields):
             self._file.write(_encode({"kind": record_kind, "t": unix_s, "mono_s": mono_s, **record}) + "\n")
 
@@ -130,17 +133,6 @@ class FlowWriter:
             self._last_ns = time_ns
             late_ns = 0 if self._start_ns is None else max(0, time_ns - self._start_ns)
             yield "start", {**self._start, "late_s": late_ns / NS, "headers_bytes": self._headers_bytes}
-        elif kind == "data":
-            packets, received = fields["received_packets"], fields["received_bytes"]
-            new = packets - self._received[0]
-            yield "data", {
-                "packets": new, "bytes": received - self._received[1], "received_packets": packets, "received_bytes": received,
-                "highest_sequence": fields["highest_sequence"], "lost_packets": fields["lost_packets"],
-                "delay_mean_s": round(fields["delay_sum_ns"] / new / NS, 9) if new else None,
-                "delay_max_s": round(fields["delay_max_ns"] / NS, 9) if new else None,
-                **{name: fields[name] for name in ("delayed_packets", "overdue_packets") if name in fields}, **_since(fields),
-            }  # fmt: skip
-            self._received = (packets, received)
         elif kind == "tcp_sent":
             if seconds > 0:
                 again = fields["retransmitted"] - self._retransmitted
@@ -165,6 +157,24 @@ class FlowWriter:
             yield "end", {f"{'sent' if self._is_sender else 'received'}_packets": fields.pop("packets"), **fields}
         else:
             yield kind, fields
+
+    def _data(self, fields: Mapping[str, Any]) -> str:
+        """The fields of a record of received data, as JSON."""
+        packets, received = fields["received_packets"], fields["received_bytes"]
+        new, new_bytes = packets - self._received[0], received - self._received[1]
+        self._received = (packets, received)
+        highest = fields["highest_sequence"]
+        mean_s = round(fields["delay_sum_ns"] / new / NS, 9) if new else "null"
+        most_s = round(fields["delay_max_ns"] / NS, 9) if new else "null"
+        text = (
+            f'"packets":{new},"bytes":{new_bytes},"received_packets":{packets},"received_bytes":{received},'
+            f'"highest_sequence":{"null" if highest is None else highest},"lost_packets":{fields["lost_packets"]},'
+            f'"delay_mean_s":{mean_s},"delay_max_s":{most_s}'
+        )
+        for name in ("delayed_packets", "overdue_packets"):
+            if name in fields:
+                text += f',"{name}":{fields[name]}'
+        return f'{text},"since_s":{fields["since_ns"] / NS}' if "since_ns" in fields else text
 
 
 def _since(fields: Mapping[str, Any]) -> dict[str, float]:

@@ -6,8 +6,7 @@ import abc
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from finsy.proto import p4r
-
+from fairlane.controller.messages import p4r
 from fairlane.controller.plane import names
 from fairlane.controller.plane.names import Entry, Group, Key, Member, Names, Value
 from fairlane.controller.plane.network import Port

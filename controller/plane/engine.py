@@ -12,9 +12,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-from finsy.proto import p4r
-
 from fairlane.controller.changes import AlsChange, Change, LinkChange, RateChange, RoutesChange
+from fairlane.controller.messages import p4r
 from fairlane.controller.p4info import NotInProgram
 from fairlane.controller.plane.base import ControlPlane, Digest, DigestList, PacketIn
 from fairlane.controller.plane.calls import Call, Kind, Request, Switch, SwitchRefused

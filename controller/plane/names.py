@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_network
 from typing import NamedTuple, TypeAlias
 
-from finsy.proto import p4d, p4i, p4r
-
+from fairlane.controller.messages import p4d, p4i, p4r
 from fairlane.controller.p4info import NotInProgram, P4Info, by_name, canonical, find
 
 Value: TypeAlias = int | str

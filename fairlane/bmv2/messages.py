@@ -3,10 +3,11 @@ they are those of finsy, which Fairlane uses itself."""
 
 from __future__ import annotations
 
-import importlib
 import sys
+
+from fairlane.controller import messages
 
 
 def alias(name: str) -> None:
     """Make the module of this name, such as p4.v1.p4runtime_pb2, another name of finsy's."""
-    sys.modules[name] = importlib.import_module(f"finsy.proto.{name}")
+    sys.modules[name] = messages.load(name)

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from finsy.proto import p4i, p4r
-
 from fairlane.controller.als import AlsPlane, network_of
 from fairlane.controller.changes import Change, RateChange
 from fairlane.controller.config import Config
+from fairlane.controller.messages import p4i, p4r
 from fairlane.controller.plane.base import ControlPlane
 from fairlane.controller.plane.calls import Cells, Rewrites, Rewritten
 from fairlane.controller.plane.engine import Engine, Message

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from fairlane.experiments.model import Experiment
-from fairlane.results import palette
+from fairlane.results import canvas, palette
+from fairlane.results.canvas import Axes, Figure, Line2D
 from fairlane.results.palette import AVERAGE_MAXIMUM, AVERAGE_MINIMUM, COUNT, FAIR_RATE, QUEUE, SHARE
 
 if TYPE_CHECKING:
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
 
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 """Columns by name; none where there are no rows."""
-# A line is drawn in pieces: the cells of a whole one of 200,000 points take 360 MB.
-matplotlib.rcParams["agg.path.chunksize"] = 10_000
-
 # With more flows of one kind than this, only some of them get a line.
 _MOST_LINES = 40
 # Of shares, so many are compared with the lines that there are.
@@ -33,13 +27,10 @@ _MOST_COURSES = 2000
 def draw(experiment: Experiment, folder: Path, flows: Table, links: Table, fair_rates: Table, bottleneck: str, note: str) -> list[Path]:
     """rates.png, queue.png, and where there are ALS flows fair_rate.png, in `folder`. bottleneck: name of the link. note: fabric and
     target, under the title."""
-    drawn = []
-    for name in pictures(experiment):
-        path = folder / f"{name}.png"
-        picture = figure(name, experiment, flows, links, fair_rates, bottleneck, note)
-        picture.savefig(path)
-        drawn.append(path)
-    return drawn
+    return [
+        canvas.save(figure(name, experiment, flows, links, fair_rates, bottleneck, note), folder / f"{name}.png")
+        for name in pictures(experiment)
+    ]
 
 
 def pictures(experiment: Experiment) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from fairlane.experiments import paths
 from fairlane.experiments.kinds import TcpSettings
+from fairlane.results import canvas
+from fairlane.results.canvas import Axes, Figure
 from fairlane.results.layers import LayeredRecord
 from fairlane.results.series import FlowRecord, Series
 
@@ -40,9 +40,7 @@ def draw(series: Series, folder: Path, note: str) -> list[Path]:
             axes.axvline(start_s, color="0.8", lw=0.8, zorder=0)
     all_axes[-1].set_xlabel("time (s)")
     all_axes[0].set_title(f"{experiment.id}: {experiment.settings.title}\n{note}", fontsize=10, loc="left")
-    path = folder / "layers.png"
-    figure.savefig(path)
-    return [path]
+    return [canvas.save(figure, folder / "layers.png")]
 
 
 def _links(series: Series, record: LayeredRecord) -> dict[str, list[FlowRecord]]:

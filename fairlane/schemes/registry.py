@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.inputs import own_python
+from fairlane.schemes import FOLDERS_VARIABLE as FOLDERS_VARIABLE
 from fairlane.schemes.base import Parameters, Scheme
 
 FOLDER = (Path(__file__).resolve().parents[1] / "p4src" / "schemes").resolve()
 """Of Fairlane's own."""
-FOLDERS_VARIABLE = "FAIRLANE_SCHEMES"
 MODULES = "fairlane_scheme_"
 """How the modules of a user's own begin."""
 DESCRIPTION = "scheme.py"

@@ -16,8 +16,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4i, p4r
-
+from fairlane.controller.messages import p4i, p4r
 from fairlane.controller.p4info import P4Info, canonical
 from fairlane.inputs import located_json
 from fairlane.inputs.located_toml import Document, KeyPath

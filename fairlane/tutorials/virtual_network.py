@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4r
-
 from fairlane import specs
+from fairlane.controller.messages import p4r
 from fairlane.controller.p4info import P4Info
 from fairlane.controller.timetable import NS
 from fairlane.errors import RunFailed

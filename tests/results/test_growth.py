@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from fairlane import probes
 from fairlane.cli import app
 from fairlane.experiments import loader
 from fairlane.experiments.kinds import TcpSettings
@@ -109,22 +105,3 @@ def test_the_work_of_shares_grows_with_the_flows_that_meet(monkeypatch: pytest.M
             assert table.mean("f0.1", 0.0, 6.0) == pytest.approx(5e5)
             links.append(sum(len(part) for _, part, _ in filled.calls))
     assert links[0] > 0 and links[1] <= 2.1 * links[0]
-
-
-_IMPORTED = """
-import sys
-from fairlane.cli import app
-app(["run", "als-3", "--duration", "3", "--out", sys.argv[1]], standalone_mode=False)
-print(*sorted({"pandas", "matplotlib.pyplot", "jinja2", "distributed", "scipy"} & set(sys.modules)), file=sys.stderr)
-"""
-
-
-@needs_network
-def test_a_run_from_the_command_line_waits_for_no_library_that_it_does_not_need(tmp_path: Path) -> None:
-    """Each of them takes longer to import than the network takes to run. The pictures are there."""
-    out = tmp_path / "out"
-    environment = {**os.environ, "PYTHONPATH": str(probes.ROOT)}
-    done = subprocess.run([sys.executable, "-c", _IMPORTED, str(out)], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.split() == []
-    assert {path.name for path in out.glob("*.png")} == {"rates.png", "queue.png", "fair_rate.png"}

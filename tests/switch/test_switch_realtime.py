@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import signal
 import socket
@@ -125,6 +126,24 @@ class Flow:
 def last_rows(stats: Path) -> dict[int, dict[str, str]]:
     with stats.open() as file:
         return {int(row["port"]): row for row in csv.DictReader(file)}
+
+
+def test_the_packet_log_has_a_frames_whole_way(net: veths.Network, program: Path, tmp_path: Path) -> None:
+    """From one interface to the other, in lines of BMv2's form; at `info` nothing of packets."""
+    for level in ("debug", "info"):
+        log = tmp_path / level
+        with switch(net, "--log-file", log, "-L", level, program, "--", "--grpc-server-addr", "127.0.0.1:9604"), Flow(net) as flow:
+            flow.round_trip(b"once")
+        text = (tmp_path / f"{level}.txt").read_text()
+        said = re.findall(r"^\[\d\d:\d\d:\d\d\.\d{3}\] \[bmv2\] \[D\] \[thread \d+\] \[0\.0\] \[cxt 0\] (.*)$", text, re.MULTILINE)
+        if level == "info":
+            assert "[cxt 0]" not in text
+            continue
+        assert re.fullmatch(r"Processing packet received on port [12]", said[0]), said
+        way = ("Parser 'parser': start", "Pipeline 'ingress': start", "Pipeline 'egress': end", "Deparser 'deparser': end")
+        places = [said.index(step) for step in way]
+        assert places == sorted(places)
+        assert re.fullmatch(r"Transmitting packet of size \d+ out of port [12]", said[-1]), said
 
 
 def test_frames_pass_both_ways_and_are_recorded(net: veths.Network, program: Path, tmp_path: Path) -> None:

@@ -41,9 +41,11 @@ class NotStarted(SwitchDied):
 class Bmv2:
     """One running switch: `runtime` to control it, `packets` in and out. Close it, or use it with `with`."""
 
-    def __init__(self, program_json: Path, log_level: str | None = None, start_timeout_s: float = 60.0) -> None:
+    def __init__(self, program_json: Path, log_level: str | None = None, start_timeout_s: float = 60.0, executable: str = PROGRAM) -> None:
+        self._executable = executable
         self.folder = Path(tempfile.mkdtemp(prefix="bmv2-"))
-        self.log = self.folder / "switch.log"
+        # BMv2 adds the ending.
+        self.log = self.folder / "switch.txt"
         self._out = (self.folder / "out").open("wb")
         try:
             try:
@@ -57,10 +59,12 @@ class Bmv2:
 
     def _start(self, program_json: Path, log_level: str | None, timeout_s: float) -> None:
         port, device = _free_port(), random.randrange(1 << 31)
-        logging = ["--log-file", str(self.log.with_suffix("")), "--log-flush", "-L", log_level] if log_level else []
+        logging: list[str] = []
+        if log_level:
+            logging = ["--log-file", str(self.log.with_suffix("")), "--log-flush", "-L", log_level, "--log-file-max-size", str(1 << 30)]
         self._process = subprocess.Popen(
             [
-                PROGRAM,
+                self._executable,
                 "--packet-in",
                 f"ipc://{self.folder}/packets",
                 "--thrift-port",
@@ -115,6 +119,10 @@ class Bmv2:
     def said(self) -> str:
         """The end of its output."""
         return (self.folder / "out").read_text(errors="replace")[-2000:]
+
+    def read_log(self) -> str:
+        """What it has logged."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
 
     def kill(self) -> None:
         self._process.kill()

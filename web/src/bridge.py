@@ -1,4 +1,4 @@
-"""The page's Python: replacements for gRPC, the compiler's process and the console, because a page has neither network nor processes.
+"""The page's Python: replacements for the compiler's process and the console, because a page has neither network nor processes.
 
 Runs in Pyodide, after `fairlane` and its packages have been unpacked; `run` is what the worker calls. The page starts from the memory of a Python
 that has imported this module, so nothing here may import `fairlane.native` before `begin`.
@@ -24,29 +24,11 @@ from pathlib import Path
 from typing import Any
 
 
-def without_grpc() -> None:
-    """finsy's protobuf messages under their names, without the package itself, whose first line wants gRPC."""
-    if importlib.util.find_spec("grpc") is not None or "finsy" in sys.modules:
-        return
-    found = importlib.machinery.PathFinder.find_spec("finsy")
-    if found is None or found.submodule_search_locations is None:
-        raise ImportError("finsy's messages are not in the page: run 'make web' again")
-    root = Path(next(iter(found.submodule_search_locations)))
-    for name, folder in (("finsy", root), ("finsy.proto", root / "proto")):
-        module = types.ModuleType(name)
-        module.__path__ = [str(folder)]
-        sys.modules[name] = module
-    proto = sys.modules["finsy.proto"]
-    for name, messages in (("p4i", "p4.config.v1.p4info_pb2"), ("p4d", "p4.v1.p4data_pb2"), ("p4r", "p4.v1.p4runtime_pb2")):
-        setattr(proto, name, importlib.import_module(f"finsy.proto.{messages}"))
-
-
 def without_native() -> types.ModuleType:
     """An empty module in place of the compiled core, which the memory of a Python cannot hold: `begin` fills it."""
     return sys.modules.setdefault("fairlane.native", types.ModuleType("fairlane.native"))
 
 
-without_grpc()
 native: Any = without_native()
 
 from fairlane import probes, user_files  # noqa: E402

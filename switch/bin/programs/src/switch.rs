@@ -6,16 +6,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use fairlane_clients::Clients;
-use fairlane_device::pipeline::Program;
+use fairlane_device::pipeline::{Observing, Program};
 use fairlane_device::Device;
 use fairlane_p4rt::{ServeError, Server, ServerConfig};
 use fairlane_realtime::cli::{self, CliError, Options, ThriftOptions};
-use fairlane_realtime::engine::Engine;
+use fairlane_realtime::engine::{Engine, Observer};
 use fairlane_realtime::handle::DeviceHandle;
+use fairlane_realtime::logging::PacketLog;
 use fairlane_realtime::say::{complain, say};
 use fairlane_realtime::signals::{Reload, Termination};
 use fairlane_realtime::{clock, descriptors, handle, logging};
-use fairlane_thrift::{Identity, Publisher, Server as ThriftServer, ServerConfig as ThriftConfig};
+use fairlane_thrift::{EventSink, Identity, Publisher, Server as ThriftServer, ServerConfig as ThriftConfig};
 
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -39,7 +40,7 @@ fn fail(message: &str) -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    logging::install(&options.log, options.log_level).map_err(|error| format!("--log-file: {error}"))?;
+    let log = logging::install(&options.log, options.log_level).map_err(|error| format!("--log-file: {error}"))?;
     if let Some(name) = &options.process_name {
         // Where this cannot be, the process keeps the name of its file.
         let _ = std::fs::write("/proc/self/comm", name);
@@ -81,8 +82,8 @@ fn run(options: &Options) -> Result<(), String> {
     if let Some(sink) = notifications.clone() {
         engine.set_port_sink(Box::new(move |port, up| sink.port(port, up)));
     }
-    if let Some(sink) = notifications.clone().filter(|_| options.device.observe) {
-        engine.set_observer(Box::new(move |device| sink.observe(device)));
+    if options.device.observe > Observing::Nothing {
+        engine.set_observer(observer(log.filter(|_| options.device.observe == Observing::Everything), notifications.clone()));
     }
     engine.set_event_sink(Box::new(move |events, device, now| {
         if let Some(sink) = &notifications {
@@ -99,6 +100,24 @@ fn run(options: &Options) -> Result<(), String> {
         server.shutdown();
     }
     ended
+}
+
+/// Who takes the steps of packets: the packet log, and who subscribes to the event log.
+fn observer(mut log: Option<PacketLog>, events: Option<EventSink>) -> Observer {
+    Box::new(move |device| {
+        device.set_observing(log.is_some() || events.as_ref().is_some_and(EventSink::wants_steps));
+        for event in device.take_observed() {
+            if let Some(events) = &events {
+                events.step(&event);
+            }
+            if let Some(log) = &mut log
+                && let Some((level, line)) = device.worded(&event)
+            {
+                log.write(level, &line);
+            }
+        }
+        log.iter_mut().for_each(PacketLog::flush);
+    })
 }
 
 fn start_thrift(device_id: u64, options: &ThriftOptions, handle: &DeviceHandle, clients: Clients) -> Result<ThriftServer, String> {

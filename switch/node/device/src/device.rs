@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    ControlError, Digest, DropCause as PipelineDrop, EgressOut, IngressOut, PacketEvent, Program, QueueInfo, Queued, Switch, SwitchConfig,
-    TableEntry, TableId,
+    ControlError, Detail, Digest, DropCause as PipelineDrop, EgressOut, IngressOut, Level, Observing, PacketEvent, Program, QueueInfo,
+    Queued, Switch, SwitchConfig, TableEntry, TableId,
 };
 use fairlane_tm::{
     Capacity, ConfigError, Delays, DropCause as QueueDrop, Nanos, PortId, QueueLimits, QueueStats, Scheduler, Trace, TrafficManager,
@@ -76,7 +76,7 @@ pub struct DeviceConfig {
     /// Keep the program's `log_msg` lines for [`Device::take_log`].
     pub log: bool,
     /// Be ready for [`Device::set_observing`].
-    pub observe: bool,
+    pub observe: Observing,
 }
 
 impl Default for DeviceConfig {
@@ -89,7 +89,7 @@ impl Default for DeviceConfig {
             max_passes: 64,
             max_events: 65_536,
             log: false,
-            observe: false,
+            observe: Observing::Nothing,
         }
     }
 }
@@ -304,6 +304,7 @@ impl Device {
         let (bytes, queue, step) = (packet.len(), packet.priority() as usize, QueueStep::Dropped(DropCause::LinkDown));
         self.step(QueueEvent { time: now, port, bytes, step, stay, queue, ..QueueEvent::default() });
         if let Some(switch) = &mut self.switch {
+            switch.tell(&packet, || Detail::Lost(format!("the link of port {port} is down")));
             switch.discard(packet);
         }
     }
@@ -497,11 +498,14 @@ impl Device {
         }
     }
 
-    /// Hands over each packet's steps since the last call, in order.
-    pub fn drain_observed(&mut self, take: impl FnMut(PacketEvent)) {
-        if let Some(switch) = &mut self.switch {
-            switch.drain_observed(take);
-        }
+    /// Takes each packet's steps since the last call, in order.
+    pub fn take_observed(&mut self) -> Vec<PacketEvent> {
+        self.switch.as_mut().map_or_else(Vec::new, Switch::take_observed)
+    }
+
+    /// What BMv2's packet log says of a step ([`Device::take_observed`]) of the program that runs, and how urgently.
+    pub fn worded(&self, event: &PacketEvent) -> Option<(Level, String)> {
+        self.switch.as_ref().and_then(|switch| switch.worded(event))
     }
 
     /// Takes the program's `log_msg` lines; empty unless [`DeviceConfig::log`].
@@ -598,6 +602,10 @@ impl Device {
             None => (0, 0),
         };
         let event = |step| QueueEvent { time: now, port, bytes, step, stay, queue, ahead_packets, ahead_bytes, frame: Vec::new() };
+        if let Some(switch) = &mut self.switch {
+            let tm = &self.tm;
+            switch.tell(&waiting.packet, || Detail::Enqueuing { port, priority: queue, ahead: tm.depth(port, priority) as usize });
+        }
         let Err(rejected) = self.tm.enqueue(now, port, priority, bytes, waiting) else {
             self.step(event(QueueStep::Enqueued));
             return;
@@ -613,6 +621,7 @@ impl Device {
         self.count(port, cause);
         self.step(event(QueueStep::Dropped(cause)));
         if let Some(switch) = &mut self.switch {
+            switch.tell(&rejected.item.packet, || Detail::Lost(format!("the queue of port {port} is full")));
             switch.discard(rejected.item.packet);
         }
     }
@@ -634,6 +643,9 @@ impl Device {
             let (time, bytes) = (dequeued.deq_time, dequeued.item.packet.len());
             let (step, stay, queue) = (QueueStep::Dequeued, dequeued.item.stay, dequeued.priority);
             self.step(QueueEvent { time, port, bytes, step, stay, queue, ..QueueEvent::default() });
+            if let Some(switch) = &mut self.switch {
+                switch.tell(&dequeued.item.packet, || Detail::Dequeued { port, waited: info.deq_timedelta });
+            }
             self.egress(dequeued.deq_time, port, dequeued.item, info);
         }
     }

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Parser;
+use fairlane_device::pipeline::Observing;
 use fairlane_device::{parse_capacity, Capacity, DeviceConfig, Nanos, PortConfig, PortId, Scheduler, MAX_PORT, MAX_PRIORITIES};
 use fairlane_p4rt::{Limits, TlsFiles};
 use fairlane_units::text::{parse_delay, parse_rate};
@@ -38,7 +39,17 @@ struct General {
     /// Log to FILE.txt, as BMv2 does
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// trace, debug (every packet), info, warn, error or off; default: trace when a log is asked for, as in BMv2
+    /// Write each line of --log-file at once, rather than those of a few packets together
+    #[arg(long)]
+    log_flush: bool,
+    /// Bytes of a log file; then it is renamed to FILE.1.txt, and a new one begins
+    #[arg(long, value_name = "BYTES", default_value_t = 5 << 20)]
+    log_file_max_size: u64,
+    /// Log files that are kept beside the one in use
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    log_file_max_files: u32,
+    /// trace or debug (what every packet does; a packet then takes tens of microseconds), info, warn, error or off; default: trace when
+    /// a log is asked for, as in BMv2
     #[arg(short = 'L', long, value_name = "LEVEL")]
     log_level: Option<String>,
     /// Write IFACE_in.pcap and IFACE_out.pcap for each interface into a directory (default: the current one)
@@ -113,12 +124,6 @@ struct General {
     #[arg(long, hide = true)]
     debugger_addr: Option<String>,
     #[arg(long, hide = true)]
-    log_flush: bool,
-    #[arg(long, hide = true)]
-    log_file_max_size: Option<String>,
-    #[arg(long, hide = true)]
-    log_file_max_files: Option<String>,
-    #[arg(long, hide = true)]
     max_port_count: Option<String>,
     #[arg(long, hide = true)]
     use_files: Option<String>,
@@ -163,8 +168,8 @@ struct Target {
     dp_grpc_server_addr: Option<String>,
 }
 
-/// Log levels of BMv2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Log levels of BMv2, the most talkative first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     Trace,
     Debug,
@@ -179,7 +184,20 @@ pub enum LogLevel {
 pub enum LogTarget {
     None,
     Console,
-    File(PathBuf),
+    File(LogFile),
+}
+
+/// A log in files of bounded size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFile {
+    /// Without `.txt`, which its file has as in BMv2; older ones are `.1.txt` and so on.
+    pub base: PathBuf,
+    /// Bytes of a file, at most.
+    pub max_size: u64,
+    /// Older files that are kept.
+    pub max_files: u32,
+    /// Each line is written at once.
+    pub flush: bool,
 }
 
 /// The time series of counters.
@@ -321,10 +339,12 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
     );
     let log = match (general.log_console, general.log_file.clone()) {
         (true, _) => LogTarget::Console,
-        (false, Some(path)) => {
-            let mut named = path.into_os_string();
-            named.push(".txt");
-            LogTarget::File(named.into())
+        (false, Some(base)) => {
+            let (max_size, max_files) = (general.log_file_max_size, general.log_file_max_files);
+            if max_size == 0 {
+                return bad("--log-file-max-size 0: use 1 byte or more");
+            }
+            LogTarget::File(LogFile { base, max_size, max_files, flush: general.log_flush })
         }
         (false, None) => LogTarget::None,
     };
@@ -336,6 +356,7 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
         Some(path) => Some(StatsOptions { path, interval: stats_interval(&general.stats_interval)?, flows: general.count_flows }),
         None => None,
     };
+    let everything = log != LogTarget::None && log_level <= LogLevel::Debug;
     Ok(Options {
         program,
         interfaces,
@@ -346,8 +367,13 @@ fn check(general: General, target: Target) -> Result<Options, CliError> {
             drop_port,
             priorities: target.priority_queues,
             seed: general.seed,
-            log: log != LogTarget::None && log_level != LogLevel::Off,
-            observe: thrift.as_ref().is_some_and(|thrift| thrift.event_log.is_some()),
+            // The packet log has them among a packet's other steps.
+            log: log != LogTarget::None && log_level != LogLevel::Off && !everything,
+            observe: match thrift.as_ref().is_some_and(|thrift| thrift.event_log.is_some()) {
+                _ if everything => Observing::Everything,
+                true => Observing::Events,
+                false => Observing::Nothing,
+            },
             ..DeviceConfig::default()
         },
         grpc_address,
@@ -408,8 +434,6 @@ fn refuse_unsupported(general: &General, target: &Target) -> Result<(), CliError
 fn note_ignored(general: &General, target: &Target) -> Vec<String> {
     let ignored = [
         ("--debugger", general.debugger || general.debugger_addr.is_some(), "there is no debugger"),
-        ("--log-file-max-size", general.log_file_max_size.is_some(), "the log is one file"),
-        ("--log-file-max-files", general.log_file_max_files.is_some(), "the log is one file"),
         ("--max-port-count", general.max_port_count.is_some(), "ports are not limited"),
         ("--disable-swap", target.disable_swap, "it is the default over Thrift, and P4Runtime may always replace the program"),
         ("--max-mc-groups", target.max_mc_groups.is_some(), "multicast groups are limited by memory alone"),
@@ -581,7 +605,7 @@ mod tests {
         assert_eq!(thrift.notifications.to_string(), "ipc:///tmp/bmv2-1-notifications.ipc");
         assert_eq!((options.log, options.log_level), (LogTarget::Console, LogLevel::Trace));
         assert_eq!(thrift.event_log.map(|address| address.to_string()).as_deref(), Some("ipc:///tmp/x"));
-        assert!(options.device.observe);
+        assert_eq!(options.device.observe, Observing::Everything);
         assert_eq!(options.notes.len(), 1, "{:?}", options.notes);
     }
 

@@ -198,9 +198,7 @@ impl Engine {
         if let Some(sink) = self.sink.as_mut().filter(|_| !events.is_empty()) {
             sink(events, &self.device, self.served);
         }
-        if let Some(observer) = &mut self.observer {
-            observer(&mut self.device);
-        }
+        self.observe();
         if let Some(sink) = &mut self.port_sink {
             for port in self.wire.ports.iter_mut().filter(|port| port.changed) {
                 port.changed = false;
@@ -211,6 +209,12 @@ impl Engine {
             for line in self.device.take_log() {
                 info!("{line}");
             }
+        }
+    }
+
+    fn observe(&mut self) {
+        if let Some(observer) = &mut self.observer {
+            observer(&mut self.device);
         }
     }
 
@@ -298,6 +302,8 @@ impl Engine {
             self.reread();
         }
         if self.ready[1] {
+            // Steps are said by the program that packets took them in: a job may load another.
+            self.observe();
             self.jobs.run(&mut self.device, clock::now);
             while let Some(request) = self.jobs.port_request() {
                 self.serve_ports(request);
@@ -383,6 +389,7 @@ impl Engine {
         self.wire.now = now;
         self.device.poll(now, &mut self.wire);
         self.wire.flush();
+        self.observe();
         for line in self.wire.links.summary() {
             say(line);
         }

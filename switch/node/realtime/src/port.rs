@@ -5,7 +5,7 @@ use std::io;
 
 use fairlane_device::{Nanos, Output, PortId};
 use fairlane_thrift::PortInfo;
-use tracing::{debug, error, info, warn};
+use tracing::{error, info, warn};
 
 use crate::conversations::{Conversations, Direction};
 use crate::gaps::Gaps;
@@ -192,7 +192,6 @@ impl Wire {
     /// Notes a frame in capture and log as it comes in.
     pub(crate) fn received(&mut self, at: usize, now: Nanos, frame: &[u8]) {
         let port = &mut self.ports[at];
-        debug!("port {}: received a frame of {} bytes", port.number, frame.len());
         dump(self.dump_bytes, "in", port.number, frame);
         if let Some(conversations) = &mut self.conversations {
             conversations.count(port.number, Direction::In, frame);
@@ -218,7 +217,6 @@ impl Wire {
     pub(crate) fn send(&mut self, port: PortId, departure: Nanos, frame: Vec<u8>) -> Option<Vec<u8>> {
         let Some(at) = self.index.get(port as usize).copied().flatten() else { return Some(frame) };
         let port = &mut self.ports[at];
-        debug!("port {}: sending a frame of {} bytes", port.number, frame.len());
         dump(self.dump_bytes, "out", port.number, &frame);
         if let Some(conversations) = &mut self.conversations {
             conversations.count(port.number, Direction::Out, &frame);

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod coverage;
 mod files;
 mod names;
 mod profiles;
@@ -28,6 +29,7 @@ mod run;
 mod value;
 
 pub use compare::{Difference, Pattern};
-pub use files::{play_files, Played};
+pub use coverage::Coverage;
+pub use files::{load, play, play_files, Played};
 pub use read::{read, ActionText, Command, Comparison, CounterUnit, KeyText, ReadError, Script, Statement};
-pub use run::{run, Outcome, Player, RunError};
+pub use run::{run, run_observed, Outcome, Player, RunError};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use fairlane_device::{Capacity, Device, DeviceConfig, Nanos, PortConfig, PortId};
 use fairlane_pipeline::{
-    ActionCall, ActionId, CloneSession, CounterData, CounterId, KeyMatch, MeterConfig, Program, RegisterId, Replica, Switch, TableAction,
-    TableEntry, TableId,
+    ActionCall, ActionId, CloneSession, CounterData, CounterId, KeyMatch, MeterConfig, Observing, PacketEvent, Program, RegisterId,
+    Replica, Switch, TableAction, TableEntry, TableId,
 };
 
 use crate::compare::{Difference, Pattern};
@@ -42,11 +42,18 @@ pub struct Outcome {
     pub packets_out: usize,
     /// What the reading commands (`register_read`, ...) say, and `log_msg` lines.
     pub log: Vec<String>,
+    /// What packets did, if that was asked for.
+    pub steps: Vec<PacketEvent>,
 }
 
 /// Runs a script from the program's initial state.
 pub fn run(program: Arc<Program>, script: &Script) -> Result<Outcome, RunError> {
-    let mut player = Player::new(program).map_err(|message| RunError { line: 1, message })?;
+    run_observed(program, script, Observing::Nothing)
+}
+
+/// [`run`], keeping packets' steps.
+pub fn run_observed(program: Arc<Program>, script: &Script, observing: Observing) -> Result<Outcome, RunError> {
+    let mut player = Player::observing(program, observing).map_err(|message| RunError { line: 1, message })?;
     for statement in &script.statements {
         player.play(statement.line, &statement.command).map_err(|message| RunError { line: statement.line, message })?;
     }
@@ -71,13 +78,22 @@ impl Player {
     /// # Errors
     /// There is not enough memory for it.
     pub fn new(program: Arc<Program>) -> Result<Player, String> {
-        let mut device = Device::new(DeviceConfig { priorities: PRIORITIES, log: true, ..DeviceConfig::default() });
+        Player::observing(program, Observing::Nothing)
+    }
+
+    /// [`Player::new`], keeping packets' steps.
+    ///
+    /// # Errors
+    /// There is not enough memory for it.
+    pub fn observing(program: Arc<Program>, observe: Observing) -> Result<Player, String> {
+        let mut device = Device::new(DeviceConfig { priorities: PRIORITIES, log: true, observe, ..DeviceConfig::default() });
         for port in 0..=510 {
             let config = PortConfig { capacity: Capacity::Unlimited, priorities: PRIORITIES, ..PortConfig::default() };
             // Ports 0..=510 with no rate are always accepted.
             let _ = device.set_port(port, config);
         }
         device.load(0, program.clone()).map_err(|error| error.to_string())?;
+        device.set_observing(observe > Observing::Nothing);
         Ok(Player {
             program,
             device,
@@ -189,8 +205,9 @@ impl Player {
             self.received.entry(port).or_default().push(bytes);
         }
         self.device.take_events();
-        let log = self.device.take_log();
+        let (log, steps) = (self.device.take_log(), self.device.take_observed());
         self.outcome.log.extend(log);
+        self.outcome.steps.extend(steps);
     }
 
     fn say(&mut self, text: String) {

@@ -26,5 +26,5 @@ pub mod value;
 pub use notify::Notifier;
 pub use ports::{PortInfo, Ports};
 pub use publish::{Address, Publisher};
-pub use server::{ServeError, Server, ServerConfig};
+pub use server::{EventSink, ServeError, Server, ServerConfig};
 pub use service::{Core, Failure, Identity};

@@ -8,12 +8,12 @@ use crate::service::handle_number;
 const CONFIG_CHANGE: i32 = 999;
 const CONTEXT: u32 = 0;
 
-/// A step as BMv2's message, of the switch with this number.
-pub fn message(device_id: u64, event: &PacketEvent) -> Vec<u8> {
+/// A step as BMv2's message, of the switch with this number; none of what only the packet log has.
+pub fn message(device_id: u64, event: &PacketEvent) -> Option<Vec<u8>> {
     let number = |id: i64| id as i32;
     let (kind, first, second) = match event.step {
         Step::In(port) => (0, Some(port as i32), None),
-        Step::Out(port) => (1, Some(port as i32), None),
+        Step::Out(port, _) => (1, Some(port as i32), None),
         Step::ParserStart(id) => (2, Some(number(id)), None),
         Step::ParserDone(id) => (3, Some(number(id)), None),
         Step::Extract(id) => (4, Some(number(id)), None),
@@ -28,6 +28,7 @@ pub fn message(device_id: u64, event: &PacketEvent) -> Vec<u8> {
         Step::Miss(id) => (13, Some(number(id)), None),
         Step::Action(id) => (14, Some(number(id)), None),
         Step::ConfigChange => (CONFIG_CHANGE, None, None),
+        Step::More(_) => return None,
     };
     let mut message = Vec::with_capacity(48);
     message.extend_from_slice(&i32::to_le_bytes(kind));
@@ -39,5 +40,5 @@ pub fn message(device_id: u64, event: &PacketEvent) -> Vec<u8> {
     for value in [first, second].into_iter().flatten() {
         message.extend_from_slice(&value.to_le_bytes());
     }
-    message
+    Some(message)
 }

@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use fairlane_clients::{Clients, Full, Parts, Place, Reader, EXPIRE_EACH, WHOLE_MESSAGE};
-use fairlane_device::pipeline::Program;
+use fairlane_device::pipeline::{PacketEvent, Program};
 use fairlane_device::{call, lock, Closed, Device, DeviceAccess, Event, Nanos, PortId};
 use thrift::protocol::{TBinaryInputProtocol, TBinaryOutputProtocol, TInputProtocol, TMessageIdentifier, TMessageType, TOutputProtocol};
 use thrift::{ApplicationErrorKind, TConfiguration};
@@ -180,11 +180,17 @@ impl EventSink {
         self.0.publish(&messages);
     }
 
-    /// Publishes the steps of packets, and has them kept while somebody subscribes. Called by the owner of the device; does not block.
-    pub fn observe(&self, device: &mut Device) {
-        if let Some((device_id, publisher)) = &self.0.event_log {
-            device.set_observing(publisher.has_subscribers());
-            device.drain_observed(|event| publisher.publish(&crate::nanolog::message(*device_id, &event)));
+    /// Whether somebody subscribes to the steps of packets.
+    pub fn wants_steps(&self) -> bool {
+        self.0.event_log.as_ref().is_some_and(|(_, publisher)| publisher.has_subscribers())
+    }
+
+    /// Publishes a step of a packet. Called by the owner of the device; does not block.
+    pub fn step(&self, event: &PacketEvent) {
+        if let Some((device_id, publisher)) = &self.0.event_log
+            && let Some(message) = crate::nanolog::message(*device_id, event)
+        {
+            publisher.publish(&message);
         }
     }
 

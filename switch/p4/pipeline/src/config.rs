@@ -1,6 +1,6 @@
 //! How a switch is set up.
 
-use crate::PortId;
+use crate::{Observing, PortId};
 
 /// When a switch runs a program as machine code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct SwitchConfig {
     /// Keep `log_msg` lines for [`crate::Switch::take_log`].
     pub log: bool,
     /// Be ready for [`crate::Switch::set_observing`]: programs are loaded without some shortcuts.
-    pub observe: bool,
+    pub observe: Observing,
     /// What comes out is the same either way.
     pub machine_code: MachineCode,
 }
@@ -62,7 +62,7 @@ impl Default for SwitchConfig {
             max_parser_states: 4096,
             max_digests: 65536,
             log: false,
-            observe: false,
+            observe: Observing::Nothing,
             machine_code: MachineCode::from_environment(),
         }
     }

@@ -1,7 +1,8 @@
 //! A program as it is declared and run: its lists, and the code of [`crate::ir`].
 
 use crate::info::*;
-use crate::ir::Ir;
+use crate::ir::{Ir, Parser, ParserState, SelectCase};
+use crate::observe::Observing;
 
 /// What a loaded program declares. [`crate::Program`] is one, and its machine code.
 #[derive(Debug, Default)]
@@ -15,8 +16,46 @@ pub struct Definition {
     pub(crate) value_sets: Vec<ValueSetInfo>,
     pub(crate) digests: Vec<DigestInfo>,
     pub(crate) ir: Ir,
-    /// Its code notes conditions and actions, and looks every table up.
-    pub(crate) observed: bool,
+    /// Its code notes conditions and actions, and looks every table up; with [`Observing::Everything`] it notes all else, too.
+    pub(crate) observed: Observing,
+    /// What the packet log says of it; empty unless its code notes everything.
+    pub(crate) notes: Notes,
+}
+
+/// A piece of the P4 program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as the compiler was given it.
+    pub file: String,
+    /// From 1.
+    pub line: u64,
+    /// From 0.
+    pub column: u64,
+    /// Its text, or as much of it as is on its first line.
+    pub fragment: String,
+}
+
+/// A condition of a pipeline.
+#[derive(Debug)]
+pub struct ConditionNote {
+    pub json_id: i64,
+    pub name: String,
+    pub source: Option<Source>,
+}
+
+/// Names and places in the source of what steps name by number.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Beside the actions.
+    pub actions: Vec<Option<Source>>,
+    /// Beside the tables.
+    pub tables: Vec<Option<Source>>,
+    pub primitives: Vec<Option<Source>>,
+    pub conditions: Vec<ConditionNote>,
+    /// The parser's `set`s, up to the value.
+    pub sets: Vec<String>,
+    /// Methods of parsers and deparsers.
+    pub methods: Vec<String>,
 }
 
 macro_rules! lists {
@@ -49,7 +88,51 @@ lists! {
     digests digest digest_by_name DigestInfo DigestId "digest"
 }
 
+/// A parser, and where its states lead.
+#[derive(Debug)]
+pub struct ParserNote<'a> {
+    pub json_id: i64,
+    pub name: &'a str,
+    pub states: Vec<StateNote<'a>>,
+}
+
+/// A state of a parser.
+#[derive(Debug)]
+pub struct StateNote<'a> {
+    pub name: &'a str,
+    /// The states that may follow, each once; `None` is the parser's end.
+    pub next: Vec<Option<u32>>,
+}
+
 impl Definition {
+    /// Names and places in the source; empty unless the program notes everything ([`crate::Program::observed`]).
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The parsers: of PSA the egress parser first.
+    pub fn parsers(&self) -> Vec<ParserNote<'_>> {
+        let ingress = self.ir.psa.as_ref().map(|psa| &psa.parser);
+        let state = |state: &'_ ParserState| {
+            let cases = state.cases.iter().map(|case| match case {
+                SelectCase::Value { next, .. } | SelectCase::Set { next, .. } => *next,
+            });
+            let mut next: Vec<Option<u32>> = cases.chain([state.default]).collect();
+            next.sort_unstable();
+            next.dedup();
+            next
+        };
+        let states = |p: &'_ Parser| p.states.iter().map(state).collect::<Vec<_>>();
+        std::iter::once(&self.ir.parser)
+            .chain(ingress)
+            .map(|p| ParserNote {
+                json_id: p.id,
+                name: &p.name,
+                states: p.states.iter().zip(states(p)).map(|(s, next)| StateNote { name: &s.name, next }).collect(),
+            })
+            .collect()
+    }
+
     /// Whether it is a program for PSA; else it is one for v1model.
     pub fn is_psa(&self) -> bool {
         self.ir.psa.is_some()

@@ -1,17 +1,32 @@
-//! What packets do on their way, for BMv2's event log; nothing is kept unless asked for ([`crate::Switch::set_observing`]).
+//! What packets do on their way, for BMv2's event log and its packet log; nothing is kept unless asked for
+//! ([`crate::Switch::set_observing`]). `wording.rs` says the steps in BMv2's words.
 //!
 //! Numbers are those of the program's JSON. A packet keeps its number, copies of it count from 1, and the signature is the XXH64 of
 //! the bytes that it was made of, all as in BMv2 (bm_sim/event_logger.cpp, bm_sim/packet.cpp).
 
 use twox_hash::XxHash64;
 
-use crate::PortId;
+use crate::control::{ActionCall, EntryHandle, TableEntry};
+use crate::{Gress, PortId, Value};
+
+/// What a switch can be asked to keep of packets' steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Observing {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The steps of the event log.
+    Events,
+    /// Those, and all that the packet log says ([`Detail`]).
+    Everything,
+}
 
 /// A step of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     In(PortId),
-    Out(PortId),
+    /// Port, and bytes of the frame.
+    Out(PortId, usize),
     ParserStart(i64),
     ParserDone(i64),
     /// A header is extracted, if the packet is long enough.
@@ -30,10 +45,134 @@ pub enum Step {
     Action(i64),
     /// Another program runs from here on. No packet did it: its numbers are 0.
     ConfigChange,
+    /// What the packet log says beside that.
+    More(Box<Detail>),
+}
+
+/// How an extract names its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extraction {
+    Fixed,
+    Variable,
+    /// To the next element of the stack with this number in the JSON.
+    Stack(i64),
+    UnionStack(i64),
+}
+
+/// Why a checksum is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skip {
+    Update,
+    Verification,
+    /// Its verification, since the header of its field is not valid.
+    Invalid,
+}
+
+/// Which kind of array a step used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrayKind {
+    Counter,
+    Meter,
+    RegisterRead,
+    RegisterWrite,
+}
+
+/// A step that only the packet log has. Numbers are indices into the program's lists, unless they are said to be those of the JSON;
+/// values are as they are then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Detail {
+    /// Ingress begins, of a packet that came by that port.
+    Processing(PortId),
+    /// The parser (its number in the JSON) enters a state.
+    State(i64, u32),
+    /// The header is extracted next, if the packet is long enough.
+    Extracting(u32, Extraction),
+    /// A `set` of the parser, and the value that the field has then.
+    Set(u32, String),
+    /// A method of a parser or deparser runs; `true` where it is called rather than begun.
+    Method(u32, bool),
+    Advancing(u64),
+    /// A state's bits to advance, or of a variable-length field, are no whole number of bytes.
+    NoBytes(Extraction, u64),
+    /// A state without `select` is done.
+    NoSelect(i64, u32),
+    /// The key of a state's `select`.
+    Key(i64, u32, Vec<u8>),
+    /// Bytes that the parser has taken so far.
+    Parsed(usize),
+    /// The parser ends with this error code.
+    ParserError(u64),
+    Skipped(u32, Skip),
+    /// A checksum as computed, and as it is in the packet.
+    Compared(u32, u64, u64),
+    /// Whether that is right.
+    Verified(u32, bool),
+    Incorrect(u32),
+    Updating(u32),
+    Applying(u32),
+    /// A table looks these values up.
+    Lookup(u32, Vec<Value>),
+    /// A table found this entry; the members of its action profile that it may run.
+    Found(u32, EntryHandle, Box<TableEntry>, Vec<(u32, ActionCall)>),
+    /// A member of a group of an action profile was chosen.
+    Chosen {
+        member: u32,
+        group: u32,
+    },
+    /// What a table runs, if anything.
+    Runs(Option<Box<ActionCall>>),
+    /// A primitive, by its place among the notes of the program.
+    Primitive(u32),
+    /// A pipeline ends early, because of an `exit`.
+    Exit,
+    Random {
+        low: u64,
+        high: u64,
+        value: u64,
+    },
+    Hash {
+        base: u64,
+        size: u64,
+        value: u64,
+    },
+    /// A meter is asked for a colour.
+    Metering(u32, u64),
+    /// A cell of an array was used; with the value read, written or found by a meter.
+    Cell(ArrayKind, u32, u64, String),
+    /// The array has no such cell.
+    NoCell(ArrayKind, u32, String),
+    /// The program's own `log_msg`, or a failed `assert`.
+    Message(String),
+    Cloning(Gress),
+    CloneToGroup(u16),
+    CloneToPort(PortId),
+    /// Copies of a multicast group, how many; no such group with `None`.
+    Group(u16, Option<usize>),
+    Multicast,
+    Replicating(PortId),
+    Resubmitting,
+    Recirculating,
+    EgressPort(PortId),
+    Dropping(Gress),
+    /// Its priority is above those of the queues.
+    NoQueue,
+    /// It comes to a queue that is served later; the packets before it. BMv2 does not say so, nor when it leaves.
+    Enqueuing {
+        port: PortId,
+        priority: usize,
+        ahead: usize,
+    },
+    /// It leaves the queue, after so many nanoseconds.
+    Dequeued {
+        port: PortId,
+        waited: u64,
+    },
+    /// Dropped by the switch itself, which BMv2 does not say.
+    Lost(String),
 }
 
 /// A step, and whose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketEvent {
     pub signature: u64,
     pub packet: u64,

@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::exec::native::Native;
+use crate::observe::{Observing, PacketEvent};
+use crate::wording::Level;
 
 /// A checked program, ready to be run by any number of [`crate::Switch`]es.
 #[derive(Debug, Default)]
@@ -33,17 +35,23 @@ impl Program {
     /// Loads and checks BMv2 JSON (format 2.x), from p4c or from our compiler.
     pub fn from_json(text: &str) -> Result<Program, LoadError> {
         Ok(Program {
-            definition: crate::load::load(text, false)?,
+            definition: crate::load::load(text, Observing::Nothing)?,
             source: text.to_string(),
             origin: Origin::default(),
             native: OnceLock::new(),
         })
     }
 
-    /// The same program with instructions that note its conditions and actions.
-    pub(crate) fn observed(&self) -> Option<Program> {
-        let definition = crate::load::load(&self.source, true).ok()?;
+    /// The same program with instructions that note its conditions and actions, and its primitives where everything is asked for.
+    pub fn observed(&self, observing: Observing) -> Option<Program> {
+        let definition = crate::load::load(&self.source, observing).ok()?;
         Some(Program { definition, source: self.source.clone(), origin: self.origin.clone(), native: OnceLock::new() })
+    }
+
+    /// What BMv2's packet log says of a step in this program, which notes everything ([`Program::observed`]), and how urgently; nothing of
+    /// a step that only the event log has. An entry of a table is several lines.
+    pub fn worded(&self, event: &PacketEvent) -> Option<(Level, String)> {
+        crate::wording::worded(self, event)
     }
 
     /// Whether both come of one load: the same ids, in state of the same shape. A switch may run a variant of the program that it was

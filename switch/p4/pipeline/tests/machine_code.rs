@@ -6,7 +6,7 @@ mod twin;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_pipeline::{EgressOut, IngressOut, MachineCode, Program, QueueInfo, Switch, SwitchConfig};
+use fairlane_pipeline::{EgressOut, IngressOut, MachineCode, Observing, Program, QueueInfo, Switch, SwitchConfig};
 use twin::{run, run_observed};
 
 fn root() -> PathBuf {
@@ -47,8 +47,12 @@ fn every_program_does_the_same() {
         }
         let native = run(&program, MachineCode::Always, 300);
         assert_eq!(interpreted, native, "{}", source.display());
-        assert_eq!(interpreted, run_observed(&program, MachineCode::Auto, Some(true), 300), "{} observed", source.display());
-        assert_eq!(interpreted, run_observed(&program, MachineCode::Always, Some(false), 300), "{} unobserved", source.display());
+        for observing in [Observing::Events, Observing::Everything] {
+            let observed = run_observed(&program, MachineCode::Auto, (observing, true), 300);
+            assert_eq!(interpreted, observed, "{} observed: {observing:?}", source.display());
+            let unobserved = run_observed(&program, MachineCode::Always, (observing, false), 300);
+            assert_eq!(interpreted, unobserved, "{} unobserved: {observing:?}", source.display());
+        }
         frames += interpreted.emitted.len();
     }
     // A processor without a translator has nothing to compare.

@@ -6,6 +6,7 @@ mod parts;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use fairlane_device::pipeline::Observing;
 use fairlane_device::{Device, DeviceConfig};
 use fairlane_p4rt::core::{ReadProgress, WriteProgress};
 use fairlane_p4rt::proto::p4::config::v1 as config;
@@ -266,8 +267,8 @@ fn a_packet_meets_the_entries_that_were_written() {
 fn no_option_of_the_switch_shuts_its_service() {
     use p4::set_forwarding_pipeline_config_request::Action;
     let options = [
-        DeviceConfig { observe: true, ..Default::default() },
-        DeviceConfig { observe: true, log: true, ..Default::default() },
+        DeviceConfig { observe: Observing::Events, ..Default::default() },
+        DeviceConfig { observe: Observing::Everything, log: true, ..Default::default() },
         DeviceConfig { log: true, max_passes: 1, max_events: 1, seed: 7, ..Default::default() },
     ];
     for config in options {

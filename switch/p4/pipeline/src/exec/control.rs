@@ -4,11 +4,13 @@ use super::calc;
 use super::packet::Packet;
 use super::run::{run, run_to_table};
 use super::state::State;
+use crate::control::{EntryHandle, TableAction};
 use crate::definition::Definition;
 use crate::info::Gress;
 use crate::ir::*;
-use crate::observe::Step;
+use crate::observe::{Detail, Step};
 use crate::table::Target;
+use crate::Value;
 
 /// Runs a pipeline to its end, or to an exit.
 pub fn apply(program: &Definition, st: &mut State, pkt: &mut Packet, pipeline: Gress) {
@@ -21,19 +23,82 @@ pub fn apply(program: &Definition, st: &mut State, pkt: &mut Packet, pipeline: G
     };
     while let Some(t) = run_to_table(ir, st, pkt, code) {
         let t = t as usize;
+        st.tell(pkt, || Detail::Applying(t as u32));
+        st.tell(pkt, || Detail::Lookup(t as u32, ir.tables[t].key.iter().map(|part| key_value(part, pkt)).collect()));
         let hit = st.tables[t].lookup(&ir.tables[t], &pkt.slots);
-        if st.observed.is_some() {
-            let table = program.tables[t].json_id;
-            st.note(pkt, hit.map_or(Step::Miss(table), |at| Step::Hit(table, at, st.tables[t].removals(at))));
-        }
         let (action, next) = found(program, st, pkt, t, hit);
+        if st.observed.is_some() {
+            note_found(program, st, pkt, t, hit);
+        }
         run(ir, st, pkt, action);
         code.start = next;
         if pkt.exit || pkt.failed.is_some() {
+            if pkt.exit && next != ir.tables[t].end {
+                st.tell(pkt, || Detail::Exit);
+            }
             break;
         }
     }
     st.note(pkt, Step::PipelineDone(id));
+}
+
+/// Part of a table's key as it is looked up: nothing of a header that is not valid.
+fn key_value(part: &KeyPart, pkt: &Packet) -> Value {
+    if pkt.slots[part.field.valid as usize] == 0 {
+        return Value::from(0_u64);
+    }
+    let mut limbs = pkt.limbs(&part.field).to_vec();
+    for (limb, mask) in limbs.iter_mut().zip(part.mask.iter().flatten()) {
+        *limb &= mask;
+    }
+    Value::from_limbs(&limbs)
+}
+
+/// Notes what a table found, and what it runs.
+fn note_found(program: &Definition, st: &mut State, pkt: &Packet, t: usize, hit: Option<u32>) {
+    let table = program.tables[t].json_id;
+    let Some(at) = hit else {
+        st.note(pkt, Step::Miss(table));
+        return tell_action(program, st, pkt, t, st.tables[t].default.as_ref().map(|d| d.1.clone()));
+    };
+    let handle = EntryHandle { place: at, removals: st.tables[t].removals(at) };
+    st.note(pkt, Step::Hit(table, handle.place, handle.removals));
+    if !st.detailed {
+        return;
+    }
+    let entry = st.tables[t].written(at);
+    let action = entry.as_ref().map(|entry| entry.action.clone());
+    if let Some(entry) = entry {
+        let profile = program.tables[t].profile.map(|p| &st.profiles[p.index()]);
+        let places = match &entry.action {
+            TableAction::Member(m) => vec![*m],
+            TableAction::Group(g) => profile.and_then(|p| p.groups.get(g)).map_or_else(Vec::new, |g| g.choices.clone()),
+            TableAction::Call(_) | TableAction::OneShot(_) => Vec::new(),
+        };
+        let members = places.into_iter().filter_map(|m| Some((m, profile?.members.get(&m)?.call.clone()))).collect();
+        st.tell(pkt, || Detail::Found(t as u32, handle, Box::new(entry), members));
+    }
+    tell_action(program, st, pkt, t, action);
+}
+
+/// Tells which action is run: of a group, or of an entry's own choices, that which the selector has just chosen.
+fn tell_action(program: &Definition, st: &mut State, pkt: &Packet, t: usize, action: Option<TableAction>) {
+    if !st.detailed {
+        return;
+    }
+    let profile = program.tables[t].profile.map(|p| &st.profiles[p.index()]);
+    let member = |m: &u32| profile.and_then(|p| p.members.get(m)).map(|m| m.call.clone());
+    let call = match action {
+        None => None,
+        Some(TableAction::Call(call)) => Some(call),
+        Some(TableAction::Member(m)) => member(&m),
+        Some(TableAction::Group(g)) => profile.and_then(|p| p.groups.get(&g)?.choices.get(st.chosen)).and_then(member),
+        Some(TableAction::OneShot(calls)) => {
+            let weighted = calls.iter().flat_map(|(call, weight)| std::iter::repeat_n(call, *weight as usize));
+            weighted.clone().nth(st.chosen).cloned()
+        }
+    };
+    st.tell(pkt, || Detail::Runs(call.map(Box::new)));
 }
 
 /// Copies an action's arguments to its parameters; its code.
@@ -111,10 +176,9 @@ fn choose(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, at: 
             let Some(i) = select(ir, st, pkt, profile, n) else {
                 return nothing;
             };
-            match st.profiles[profile].groups.get(&g) {
-                Some(g) => g.choices[i],
-                None => return nothing,
-            }
+            let Some(member) = st.profiles[profile].groups.get(&g).map(|g| g.choices[i]) else { return nothing };
+            st.tell(pkt, || Detail::Chosen { member, group: g });
+            member
         }
     };
     let actions = &program.tables[t].actions;
@@ -131,5 +195,7 @@ fn choose(program: &Definition, st: &mut State, pkt: &mut Packet, t: usize, at: 
 fn select(ir: &Ir, st: &mut State, pkt: &Packet, profile: usize, n: usize) -> Option<usize> {
     let calc = (*ir.selectors.get(profile)?)?;
     let hash = calc::compute(ir, st, pkt, calc);
-    (n > 0).then(|| (hash % n as u64) as usize)
+    let chosen = (n > 0).then(|| (hash % n as u64) as usize);
+    st.chosen = chosen.unwrap_or(0);
+    chosen
 }

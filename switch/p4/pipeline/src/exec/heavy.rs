@@ -8,7 +8,7 @@ use super::packet::{field_of, Packet};
 use super::state::State;
 use crate::drop_cause::DropCause;
 use crate::ir::*;
-use crate::observe::Step;
+use crate::observe::{ArrayKind, Detail, Step};
 
 /// Lines of log kept at most.
 const MAX_LOG: usize = 1 << 16;
@@ -51,13 +51,23 @@ fn register_write(st: &mut State, reg: u32, idx: &Num, v: &Num) {
     }
 }
 
+/// Tells of the use of an array's cell; the value there, or none where there is no such cell.
+fn tell_cell(st: &mut State, pkt: &Packet, kind: ArrayKind, array: u32, idx: Option<u64>, value: Option<&Num>) {
+    st.tell(pkt, || match (idx, value) {
+        (Some(idx), Some(value)) => Detail::Cell(kind, array, idx, decimal(value)),
+        (idx, _) => Detail::NoCell(kind, array, idx.map_or_else(|| "out of range".to_string(), |idx| idx.to_string())),
+    });
+}
+
 pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
     match h {
         Heavy::Observe(..) if st.observed.is_none() => {}
+        Heavy::Observe(Step::More(_), _) if !st.detailed => {}
+        Heavy::TellSet(set, field) => st.tell(pkt, || Detail::Set(*set, decimal(&pkt.num(field)))),
         Heavy::Observe(step, slot) => {
             let step = match (step, slot) {
                 (Step::Condition(id, _), Some(slot)) => Step::Condition(*id, pkt.slots[*slot as usize] != 0),
-                (step, _) => *step,
+                (step, _) => step.clone(),
             };
             st.note(pkt, step);
         }
@@ -133,6 +143,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         Heavy::RegisterRead(dst, reg, idx) => {
             let idx = env(ir, st, pkt).num(idx).to_u64();
             let v = idx.and_then(|i| st.registers[*reg as usize].limbs_at(i)).map(Num::from_limbs);
+            tell_cell(st, pkt, ArrayKind::RegisterRead, *reg, idx, v.as_ref());
             if let Some(v) = v {
                 write(ir, st, pkt, dst, &v);
             }
@@ -140,12 +151,19 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         Heavy::RegisterWrite(reg, idx, e) => {
             let (idx, v) = (env(ir, st, pkt).num(idx), env(ir, st, pkt).num(e));
             register_write(st, *reg, &idx, &v);
+            if st.detailed {
+                let written = idx.to_u64().and_then(|i| st.registers[*reg as usize].limbs_at(i)).map(Num::from_limbs);
+                tell_cell(st, pkt, ArrayKind::RegisterWrite, *reg, idx.to_u64(), written.as_ref());
+            }
         }
         Heavy::Count(counter, idx) => {
             let idx = env(ir, st, pkt).num(idx).to_u64();
             if let Some(cell) = idx.and_then(|i| st.counters[*counter as usize].get_mut(i as usize)) {
                 cell.packets = cell.packets.wrapping_add(1);
                 cell.bytes = cell.bytes.wrapping_add(u64::from(pkt.ingress_length));
+                tell_cell(st, pkt, ArrayKind::Counter, *counter, idx, Some(&Num::from_u64(0)));
+            } else {
+                tell_cell(st, pkt, ArrayKind::Counter, *counter, idx, None);
             }
         }
         Heavy::ExecuteMeter(meter, idx, dst) => {
@@ -154,7 +172,11 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             let cell = idx.and_then(|i| st.meters[*meter as usize].get_mut(i as usize));
             if let Some(cell) = cell {
                 let colour = cell.colour(now, pkt.ingress_length);
+                st.tell(pkt, || Detail::Metering(*meter, idx.unwrap_or(0)));
                 write(ir, st, pkt, dst, &Num::from_u64(colour));
+                tell_cell(st, pkt, ArrayKind::Meter, *meter, idx, Some(&Num::from_u64(colour)));
+            } else {
+                tell_cell(st, pkt, ArrayKind::Meter, *meter, idx, None);
             }
         }
         Heavy::Random(dst, lo, hi) => {
@@ -163,6 +185,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             // As in BMv2, an empty interval leaves the field alone.
             if lo <= hi {
                 let v = st.rng.between(lo, hi);
+                st.tell(pkt, || Detail::Random { low: lo, high: hi, value: v });
                 write(ir, st, pkt, dst, &Num::from_u64(v));
             }
         }
@@ -171,6 +194,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             let (base, size) = (e.num(base).low_u64(), e.num(size).low_u64());
             let hash = calc::compute(ir, st, pkt, *calc);
             let v = base.wrapping_add(hash % size.max(1));
+            st.tell(pkt, || Detail::Hash { base, size, value: v });
             write(ir, st, pkt, dst, &Num::from_u64(v));
         }
         Heavy::Digest(list) => {
@@ -226,11 +250,12 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         }
         Heavy::Pack(list) => pack(ir, st, pkt, *list),
         Heavy::LogMsg(format, values) => {
-            if st.log.is_none() {
+            if st.log.is_none() && !st.detailed {
                 return;
             }
             let e = env(ir, st, pkt);
             let line = fill(format, values.iter().map(|v| decimal(&e.num(v))));
+            st.tell(pkt, || Detail::Message(line.clone()));
             if let Some(log) = st.log.as_mut().filter(|l| l.len() < MAX_LOG) {
                 log.push(line);
             }
@@ -239,6 +264,7 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
             if env(ir, st, pkt).num(cond).is_zero() {
                 pkt.failed = Some(DropCause::Assert);
                 pkt.exit = true;
+                st.tell(pkt, || Detail::Message(place.clone()));
                 if let Some(log) = st.log.as_mut().filter(|l| l.len() < MAX_LOG) {
                     log.push(place.clone());
                 }

@@ -7,7 +7,7 @@ use super::packet::{field_of, load_bits, load_limbs, Packet};
 use super::run::run;
 use super::state::State;
 use crate::ir::*;
-use crate::observe::Step;
+use crate::observe::{Detail, Extraction, Step};
 
 /// A parser error's code.
 type Result<T> = std::result::Result<T, u64>;
@@ -15,13 +15,19 @@ type Result<T> = std::result::Result<T, u64>;
 /// Parses the frame from its start, then verifies checksums. Sets `offset`, `error`,
 /// `checksum_error`.
 pub fn parse(ir: &Ir, st: &mut State, pkt: &mut Packet) {
-    parse_with(ir, &ir.parser, st, pkt);
+    take_apart(ir, &ir.parser, st, pkt);
     pkt.checksum_error = checksums::verify(ir, st, pkt);
+    st.note(pkt, Step::ParserDone(ir.parser.id));
 }
 
-/// Parses the frame from its start by that parser.
-#[inline]
+/// Parses the frame from its start by that parser, which has no checksums.
 pub fn parse_with(ir: &Ir, parser: &Parser, st: &mut State, pkt: &mut Packet) {
+    take_apart(ir, parser, st, pkt);
+    st.note(pkt, Step::ParserDone(parser.id));
+}
+
+#[inline]
+fn take_apart(ir: &Ir, parser: &Parser, st: &mut State, pkt: &mut Packet) {
     st.note(pkt, Step::ParserStart(parser.id));
     pkt.error = ir.errors.no_error;
     pkt.offset = 0;
@@ -33,21 +39,28 @@ pub fn parse_with(ir: &Ir, parser: &Parser, st: &mut State, pkt: &mut Packet) {
             break;
         }
         left -= 1;
-        match step(ir, st, pkt, &parser.states[at as usize]) {
+        st.tell(pkt, || Detail::State(parser.id, at));
+        match step(ir, st, pkt, (parser.id, at), &parser.states[at as usize]) {
             Ok(state) => next = state,
             Err(code) => {
+                st.tell(pkt, || Detail::ParserError(code));
                 pkt.error = code;
                 break;
             }
         }
+        st.tell(pkt, || Detail::Parsed(pkt.offset));
     }
-    st.note(pkt, Step::ParserDone(parser.id));
 }
 
 #[inline]
-fn step(ir: &Ir, st: &mut State, pkt: &mut Packet, state: &ParserState) -> Result<NextState> {
+fn step(ir: &Ir, st: &mut State, pkt: &mut Packet, (parser, at): (i64, u32), state: &ParserState) -> Result<NextState> {
     for op in &state.ops {
         run_op(ir, st, pkt, op)?;
+    }
+    if st.detailed {
+        let key = wide_key(ir, pkt, state)?;
+        let detail = || if state.key.is_empty() { Detail::NoSelect(parser, at) } else { Detail::Key(parser, at, key) };
+        st.tell(pkt, detail);
     }
     select(ir, st, pkt, state)
 }
@@ -76,8 +89,10 @@ pub fn run_op(ir: &Ir, st: &mut State, pkt: &mut Packet, op: &ParserOp) -> Resul
             let bits = Env { ir, registers: &st.registers, pkt }.num(bits);
             let bits = bits.to_u64().ok_or(ir.errors.packet_too_short)?;
             if bits % 8 != 0 {
+                st.tell(pkt, || Detail::NoBytes(Extraction::Fixed, bits));
                 return Err(ir.errors.parser_invalid_argument);
             }
+            st.tell(pkt, || Detail::Advancing(bits / 8));
             if bits / 8 > (pkt.len - pkt.offset) as u64 {
                 return Err(ir.errors.packet_too_short);
             }
@@ -114,6 +129,7 @@ fn extract(ir: &Ir, st: &mut State, pkt: &mut Packet, to: ExtractTo, bits: Optio
         }
     };
     // As in BMv2 before it is known whether the packet is long enough.
+    st.tell(pkt, || Detail::Extracting(h, extraction(layout, to, bits.is_some())));
     st.note(pkt, Step::Extract(layout.headers[h as usize].id));
     extract_header(ir, st, pkt, h, bits)?;
     set_valid(ir, pkt, h);
@@ -123,7 +139,16 @@ fn extract(ir: &Ir, st: &mut State, pkt: &mut Packet, to: ExtractTo, bits: Optio
     Ok(())
 }
 
-fn extract_header(ir: &Ir, st: &State, pkt: &mut Packet, h: u32, bits: Option<&Expr>) -> Result<()> {
+fn extraction(layout: &Layout, to: ExtractTo, variable: bool) -> Extraction {
+    match to {
+        ExtractTo::Header(_) if variable => Extraction::Variable,
+        ExtractTo::Header(_) => Extraction::Fixed,
+        ExtractTo::Stack(s) => Extraction::Stack(layout.stacks[s as usize].id),
+        ExtractTo::UnionStack(s, _) => Extraction::UnionStack(layout.union_stacks[s as usize].id),
+    }
+}
+
+fn extract_header(ir: &Ir, st: &mut State, pkt: &mut Packet, h: u32, bits: Option<&Expr>) -> Result<()> {
     let header = &ir.layout.headers[h as usize];
     let ty = &ir.layout.types[header.ty];
     let fixed = ty.bits as usize / 8;
@@ -156,6 +181,7 @@ fn extract_header(ir: &Ir, st: &State, pkt: &mut Packet, h: u32, bits: Option<&E
     // A negative length is a huge one in P4's unsigned arithmetic.
     let length = length.to_u64().ok_or(ir.errors.header_too_short)?;
     if length % 8 != 0 {
+        st.tell(pkt, || Detail::NoBytes(Extraction::Variable, length));
         return Err(ir.errors.parser_invalid_argument);
     }
     let bytes = usize::try_from(length / 8).map_err(|_| ir.errors.packet_too_short)?;
@@ -218,14 +244,7 @@ pub fn select(ir: &Ir, st: &State, pkt: &Packet, state: &ParserState) -> Result<
         }
         return Ok(state.default);
     }
-    let mut key = Vec::with_capacity(state.key_bytes);
-    for part in &state.key {
-        let width = part.width();
-        let mut limbs = [0; 32];
-        let limbs = &mut limbs[..width.div_ceil(64) as usize];
-        wide_part(ir, pkt, part, limbs)?;
-        key.extend_from_slice(&crate::Value::from_limbs(limbs).to_be_bytes(width));
-    }
+    let key = wide_key(ir, pkt, state)?;
     for case in &state.cases {
         match case {
             SelectCase::Value { value, mask, next } => {
@@ -250,6 +269,19 @@ pub fn select(ir: &Ir, st: &State, pkt: &Packet, state: &ParserState) -> Result<
         }
     }
     Ok(state.default)
+}
+
+/// The bytes of a state's key, each part padded to whole bytes.
+fn wide_key(ir: &Ir, pkt: &Packet, state: &ParserState) -> Result<Vec<u8>> {
+    let mut key = Vec::with_capacity(state.key_bytes);
+    for part in &state.key {
+        let width = part.width();
+        let mut limbs = [0; 32];
+        let limbs = &mut limbs[..width.div_ceil(64) as usize];
+        wide_part(ir, pkt, part, limbs)?;
+        key.extend_from_slice(&crate::Value::from_limbs(limbs).to_be_bytes(width));
+    }
+    Ok(key)
 }
 
 /// The key without the padding between its parts, right-aligned.

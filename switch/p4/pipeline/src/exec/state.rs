@@ -6,7 +6,7 @@ use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember}
 use crate::definition::Definition;
 use crate::error::ControlError;
 use crate::ir::Ir;
-use crate::observe::{PacketEvent, PacketName, Step};
+use crate::observe::{Detail, PacketEvent, PacketName, Step};
 use crate::table::{Profile, Table};
 use crate::Nanos;
 
@@ -120,6 +120,10 @@ pub struct State {
     pub log: Option<Vec<String>>,
     /// Packets' steps, when kept.
     pub observed: Option<Vec<PacketEvent>>,
+    /// They are kept with what the packet log says.
+    pub detailed: bool,
+    /// What a selector chose for the packet in hand: the place among its choices.
+    pub chosen: usize,
     pub now: Nanos,
     pub max_parser_states: u32,
     pub drop_port: u64,
@@ -161,6 +165,8 @@ impl State {
             custom_crcs: BTreeMap::new(),
             log: config.log.then(Vec::new),
             observed: None,
+            detailed: false,
+            chosen: 0,
             now: 0,
             max_parser_states: config.max_parser_states,
             drop_port: u64::from(config.drop_port),
@@ -177,6 +183,14 @@ impl State {
         if let Some(observed) = &mut self.observed {
             let PacketName { signature, packet, copy } = pkt.name;
             observed.push(PacketEvent { signature, packet, copy, step });
+        }
+    }
+
+    /// Keeps what the packet log says of a packet, if that is kept.
+    #[inline]
+    pub fn tell(&mut self, pkt: &Packet, detail: impl FnOnce() -> Detail) {
+        if self.detailed {
+            self.note(pkt, Step::More(Box::new(detail())));
         }
     }
 

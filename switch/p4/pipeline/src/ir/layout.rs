@@ -61,6 +61,8 @@ pub struct Header {
 #[derive(Debug, Clone)]
 pub struct Stack {
     pub name: String,
+    /// Its number in the JSON.
+    pub id: i64,
     pub ty: usize,
     pub headers: Vec<u32>,
     /// Slot of `nextIndex`.
@@ -82,6 +84,8 @@ pub struct UnionType {
 
 #[derive(Debug, Clone)]
 pub struct UnionStack {
+    /// Its number in the JSON.
+    pub id: i64,
     pub ty: usize,
     pub unions: Vec<u32>,
     pub next: Slot,

@@ -280,6 +280,8 @@ pub enum Heavy {
     Pack(u64),
     /// Notes a step; of a condition, with the slot that says whether it holds.
     Observe(crate::observe::Step, Option<Slot>),
+    /// Tells the value of a field that the parser has set.
+    TellSet(u32, Field),
     /// Truth value of an expression the register code cannot hold, to a slot.
     EvalBool(Slot, Expr),
     /// Low 64 bits of such an expression, to a slot.
@@ -372,6 +374,7 @@ pub enum SelectCase {
 
 #[derive(Debug, Clone, Default)]
 pub struct ParserState {
+    pub name: String,
     pub ops: Vec<ParserOp>,
     pub key: Vec<SelectKey>,
     /// Bytes of the padded key.
@@ -386,6 +389,7 @@ pub struct ParserState {
 pub struct Parser {
     /// Its number in the JSON.
     pub id: i64,
+    pub name: String,
     pub states: Vec<ParserState>,
     pub start: NextState,
 }
@@ -419,6 +423,7 @@ pub struct Calculation {
 pub struct Checksum {
     /// Its number in the JSON.
     pub id: i64,
+    pub name: String,
     pub target: Field,
     pub calc: u32,
     /// Slots that must be other than zero (true) or zero (false).
@@ -563,6 +568,7 @@ pub struct Arch {
 pub struct Deparser {
     /// Its number in the JSON.
     pub id: i64,
+    pub name: String,
     /// The headers that it emits, in order.
     pub headers: Vec<u32>,
     /// What runs before that.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::json::{Node, Result};
 use super::Loader;
 use crate::control::{ActionCall, KeyMatch, TableAction, TableEntry};
+use crate::definition::ConditionNote;
 use crate::info::*;
 use crate::ir::Node as Step;
 use crate::ir::{Field, KeyPart, NextNode, Op, TableIr, TableKind};
@@ -59,8 +60,10 @@ impl<'n> Loader<'n> {
         }
         for cond in &conditionals {
             let (mut code, mut slot) = self.condition(&cond.get("expression")?)?;
-            if self.program.observed {
-                self.observe(observe::Step::Condition(cond.id()?, false), Some(slot));
+            if self.program.observed > observe::Observing::Nothing {
+                let json_id = cond.id()?;
+                self.observe(observe::Step::Condition(json_id, false), Some(slot));
+                self.program.notes.conditions.push(ConditionNote { json_id, name: cond.name(), source: cond.source() });
                 code.end = self.codegen.here();
             }
             let (mut yes, mut no) = (next(cond, "true_next", &names)?, next(cond, "false_next", &names)?);
@@ -230,6 +233,7 @@ impl<'n> Loader<'n> {
                 ir.entries.push(entry);
             }
         }
+        self.program.notes.tables.push(node.source());
         self.program.tables.push(info);
         self.program.ir.tables.push(ir);
         self.program.ir.nodes.push(Step::Table(id.0));

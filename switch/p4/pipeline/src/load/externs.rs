@@ -286,6 +286,7 @@ impl Loader<'_> {
             }
             self.program.ir.checksums.push(Checksum {
                 id: node.id()?,
+                name: node.name(),
                 target,
                 calc,
                 tests,

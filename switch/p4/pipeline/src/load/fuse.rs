@@ -11,6 +11,7 @@ use super::effects::{field_slots, target, Context};
 use super::optimise::{optimise, Unit};
 use super::Loader;
 use crate::ir::*;
+use crate::observe::Observing;
 use crate::table::resolve;
 
 /// Code whose jumps name labels; label 0 is its end.
@@ -83,7 +84,8 @@ impl Loader<'_> {
         let (ingress, egress) = self.starts;
         let mut units = [ingress, egress].map(|start| self.emit_pipeline(start));
         for unit in &mut units {
-            unit.forward = unit.is_forward();
+            // What a packet log or a debugger shows must be as the program says, not as it was improved.
+            unit.forward = self.program.observed < Observing::Everything && unit.is_forward();
         }
         let common = self.always_read();
         let egress_reads = self.reads_of(&units[1]);
@@ -104,7 +106,7 @@ impl Loader<'_> {
     /// The only action of a table without key, when nobody can change it, with its arguments.
     fn only_action(&self, t: usize) -> Option<(u32, Vec<u64>, NextNode)> {
         let (info, ir) = (&self.program.tables[t], &self.program.ir.tables[t]);
-        let plain = !self.program.observed && info.key.is_empty() && info.const_default && info.profile.is_none();
+        let plain = self.program.observed == Observing::Nothing && info.key.is_empty() && info.const_default && info.profile.is_none();
         let call = ir.default.as_ref().filter(|_| plain)?;
         let place = resolve(&self.program, &info.actions, call)?;
         let action = info.actions[place as usize];

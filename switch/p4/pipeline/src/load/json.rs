@@ -3,6 +3,7 @@
 use num_bigint::{BigInt, Sign};
 use serde_json::Value;
 
+use crate::definition::Source;
 use crate::error::LoadError;
 
 pub type Result<T> = std::result::Result<T, LoadError>;
@@ -45,6 +46,19 @@ impl<'a> Node<'a> {
     /// Its number, which steps are logged by; 0 where the JSON gives none.
     pub fn id(&self) -> Result<i64> {
         self.opt("id").map_or(Ok(0), |id| id.int())
+    }
+
+    /// Its name, for messages; empty where the JSON gives none.
+    pub fn name(&self) -> String {
+        self.v.get("name").and_then(Value::as_str).unwrap_or_default().to_string()
+    }
+
+    /// Where it is in the P4 program, if the JSON says so.
+    pub fn source(&self) -> Option<Source> {
+        let info = self.v.get("source_info")?;
+        let text = |key: &str| info.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
+        let number = |key: &str| info.get(key).and_then(Value::as_u64).unwrap_or(0);
+        Some(Source { file: text("filename"), line: number("line"), column: number("column"), fragment: text("source_fragment") })
     }
 
     /// The items of an array.

@@ -190,7 +190,7 @@ impl Names {
             if self.stacks.insert(name.clone(), at).is_some() {
                 return Err(node.err(format!("there are two header stacks '{name}'")));
             }
-            self.layout.stacks.push(Stack { name, ty, headers, next: 0 });
+            self.layout.stacks.push(Stack { name, id: node.id()?, ty, headers, next: 0 });
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl Names {
                 unions.push(at);
             }
             self.union_stacks.insert(name.clone(), self.layout.union_stacks.len() as u32);
-            self.layout.union_stacks.push(UnionStack { ty, unions, next: 0 });
+            self.layout.union_stacks.push(UnionStack { id: node.id()?, ty, unions, next: 0 });
         }
         Ok(())
     }

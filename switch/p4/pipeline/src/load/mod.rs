@@ -25,21 +25,21 @@ use std::collections::HashMap;
 use codegen::CodeGen;
 use json::{Node, Result};
 use layout::Names;
-use primitives::Objects;
+use primitives::{Caller, Objects};
 
 use crate::definition::Definition;
 use crate::error::LoadError;
 use crate::info::*;
 use crate::ir::{Action, Code, Field, Heavy, Layout, NextNode, Slot};
-use crate::observe::Step;
+use crate::observe::{Observing, Step};
 
 /// Format version understood: the major number must be equal.
 const MAJOR: i64 = 2;
 
 /// Loads a program.
 ///
-/// `observed`: with instructions that note conditions and actions ([`crate::observe`]).
-pub fn load(text: &str, observed: bool) -> std::result::Result<Definition, LoadError> {
+/// `observed`: with instructions that note conditions and actions, or everything ([`crate::observe`]).
+pub fn load(text: &str, observed: Observing) -> std::result::Result<Definition, LoadError> {
     let root: serde_json::Value = serde_json::from_str(text).map_err(|e| LoadError {
         path: String::new(),
         position: Some((e.line(), e.column())),
@@ -103,7 +103,7 @@ struct Loader<'n> {
 }
 
 impl<'n> Loader<'n> {
-    fn new(root: &Node, names: &'n Names, observed: bool) -> Result<Loader<'n>> {
+    fn new(root: &Node, names: &'n Names, observed: Observing) -> Result<Loader<'n>> {
         let mut program = Definition { observed, ..Definition::default() };
         let registers = externs::registers(root, &mut program)?;
         let counters = externs::counters(root, &mut program)?;
@@ -139,6 +139,10 @@ impl<'n> Loader<'n> {
 
     /// A list of primitive calls as code.
     fn body(&mut self, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
+        self.calls(params, calls, Caller::Action)
+    }
+
+    fn calls(&mut self, params: &[(Slot, u32)], calls: &[Node], caller: Caller) -> Result<Code> {
         let objects = Objects {
             names: self.names,
             registers: &self.registers,
@@ -148,12 +152,13 @@ impl<'n> Loader<'n> {
             externs: &self.externs,
             psa: psa::is_psa(self.names),
         };
-        primitives::body(&mut self.codegen, &mut self.program.ir.calculations, &objects, params, calls)
+        let mut target = primitives::Target { codegen: &mut self.codegen, program: &mut self.program, caller };
+        primitives::body(&mut target, &objects, params, calls)
     }
 
     /// An instruction that notes a step, if that is asked for; `slot` is whether a condition holds.
     fn observe(&mut self, step: Step, slot: Option<Slot>) {
-        if self.program.observed {
+        if self.program.observed > Observing::Nothing {
             self.codegen.push_heavy(Heavy::Observe(step, slot));
         }
     }
@@ -239,6 +244,7 @@ impl<'n> Loader<'n> {
             if self.action_ids.insert(json_id, id).is_some() {
                 return Err(node.err(format!("two actions have the id {json_id}")));
             }
+            self.program.notes.actions.push(node.source());
             self.program.actions.push(ActionInfo { name: node.get("name")?.str()?.to_string(), json_id, params });
             self.program.ir.actions.push(Action { code });
         }

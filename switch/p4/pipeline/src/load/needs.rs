@@ -4,6 +4,7 @@
 use super::effects::{field_slots, Context};
 use super::Loader;
 use crate::ir::*;
+use crate::observe::Observing;
 
 /// All that a program does to slots, anywhere.
 #[derive(Default)]
@@ -32,6 +33,8 @@ impl Loader<'_> {
         let mut uses = self.uses();
         // PSA parses twice: each parser may read anything that the other wrote.
         uses.anything |= self.program.ir.psa.is_some();
+        // A packet log or a debugger may show any field.
+        uses.anything |= self.program.observed == Observing::Everything;
         if !uses.anything {
             for h in 0..self.codegen.layout.headers.len() {
                 self.codegen.layout.headers[h].opaque = self.stays_bytes(h as u32, &uses);

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
+use super::primitives::Caller;
 use super::Loader;
 use crate::info::ValueSetInfo;
 use crate::ir::*;
+use crate::observe::Observing;
 
 /// Widest select key, bytes.
 const MAX_KEY: usize = 512;
@@ -43,7 +45,7 @@ impl<'n> Loader<'n> {
                 return Err(state.err(format!("there are two parser states '{name}'")));
             }
         }
-        let mut parser = Parser { id: node.id()?, ..Parser::default() };
+        let mut parser = Parser { id: node.id()?, name: node.name(), ..Parser::default() };
         for state in &states {
             let state = self.parser_state(state, &names)?;
             parser.states.push(state);
@@ -61,10 +63,13 @@ impl<'n> Loader<'n> {
     }
 
     fn parser_state(&mut self, node: &Node, names: &HashMap<String, u32>) -> Result<ParserState> {
-        let mut state = ParserState::default();
+        let mut state = ParserState { name: node.name(), ..ParserState::default() };
         for op in node.list("parser_ops")? {
-            let op = self.parser_op(&op)?;
-            state.ops.push(op);
+            let compiled = self.parser_op(&op)?;
+            state.ops.push(compiled);
+            if self.program.observed == Observing::Everything && op.get("op")?.str()? == "set" {
+                state.ops.extend(self.tell_set(&op.get("parameters")?.tuple(2)?)?);
+            }
         }
         for item in node.list("transition_key")? {
             let key = self.select_key(&item)?;
@@ -221,7 +226,7 @@ impl<'n> Loader<'n> {
                 ParserOp::Advance(Expr::Const((bytes * 8).into()))
             }
             "advance" => ParserOp::Advance(self.scope().data(&params.tuple(1)?[0])?),
-            "primitive" => ParserOp::Run(self.body(&[], &params.tuple(1)?)?),
+            "primitive" => ParserOp::Run(self.calls(&[], &params.tuple(1)?, Caller::Parser)?),
             other => return Err(op.err(format!("there is no parser operation '{other}'"))),
         })
     }
@@ -250,6 +255,29 @@ impl<'n> Loader<'n> {
             self.codegen.end_statement();
         }
         Ok(ParserOp::Run(Code { start, end: self.codegen.here() }))
+    }
+
+    /// What tells the value that a `set` of the parser gave to a field.
+    fn tell_set(&mut self, sides: &[Node]) -> Result<Option<ParserOp>> {
+        let LValue::Field(field) = self.scope().lvalue(&sides[0])? else { return Ok(None) };
+        let name = |node: &Node| -> Result<String> {
+            let pair = node.get("value")?.tuple(2)?;
+            Ok(format!("{}.{}", pair[0].str()?, pair[1].str()?))
+        };
+        let said = match sides[1].get("type")?.str()? {
+            "field" => format!("setting field '{}' from field '{}' (", name(&sides[0])?, name(&sides[1])?),
+            "lookahead" => {
+                let (offset, width) = lookahead(&sides[1].get("value")?)?;
+                format!("setting field '{}' from lookahead ({offset}, {width}), new value is ", name(&sides[0])?)
+            }
+            "hexstr" => format!("setting field '{}' to ", name(&sides[0])?),
+            _ => format!("setting field '{}' from expression, new value is ", name(&sides[0])?),
+        };
+        let at = self.program.notes.sets.len() as u32;
+        self.program.notes.sets.push(said);
+        let start = self.codegen.here();
+        self.codegen.push_heavy(Heavy::TellSet(at, field));
+        Ok(Some(ParserOp::Run(Code { start, end: self.codegen.here() })))
     }
 
     fn extract_to(&self, node: &Node) -> Result<(ExtractTo, usize)> {
@@ -287,7 +315,7 @@ impl<'n> Loader<'n> {
             }
         }
         let node = found.ok_or_else(|| deparsers.err(format!("there is no deparser named '{name}'")))?;
-        let mut deparser = Deparser { id: node.id()?, ..Deparser::default() };
+        let mut deparser = Deparser { id: node.id()?, name: node.name(), ..Deparser::default() };
         for item in node.get("order")?.items()? {
             let h = self.names.header(&item)?;
             if self.names.layout.headers[h as usize].metadata {
@@ -295,7 +323,7 @@ impl<'n> Loader<'n> {
             }
             deparser.headers.push(h);
         }
-        deparser.code = self.body(&[], &node.list("primitives")?)?;
+        deparser.code = self.calls(&[], &node.list("primitives")?, Caller::Deparser)?;
         Ok(deparser)
     }
 }

@@ -6,7 +6,9 @@ use super::codegen::{ones, CodeGen};
 use super::expr::Scope;
 use super::json::{Node, Result};
 use super::layout::{FieldName, Names};
+use crate::definition::Definition;
 use crate::ir::*;
+use crate::observe::{Detail, Observing, Step};
 
 /// Names a primitive's arguments may use.
 pub struct Objects<'n> {
@@ -20,20 +22,44 @@ pub struct Objects<'n> {
     pub psa: bool,
 }
 
+/// Who calls primitives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    Action,
+    /// BMv2 makes an action of each primitive of a parser or a deparser.
+    Parser,
+    Deparser,
+}
+
+/// What primitives are compiled into.
+pub struct Target<'a> {
+    pub caller: Caller,
+    pub codegen: &'a mut CodeGen,
+    pub program: &'a mut Definition,
+}
+
 /// Compiles a list of primitive calls to one piece of code.
-pub fn body(
-    codegen: &mut CodeGen,
-    calculations: &mut Vec<Calculation>,
-    objects: &Objects,
-    params: &[(Slot, u32)],
-    calls: &[Node],
-) -> Result<Code> {
+pub fn body(target: &mut Target, objects: &Objects, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
+    let Target { codegen, program, caller } = target;
+    let told = program.observed == Observing::Everything;
+    let calculations = &mut program.ir.calculations;
     let start = codegen.here();
     let mut starts = Vec::with_capacity(calls.len() + 1);
     let mut jumps = Vec::new();
     for call in calls {
         starts.push(codegen.here());
-        let mut p = Primitive { codegen, calculations, objects, params, call, jumps: &mut jumps };
+        if told && *caller != Caller::Action {
+            let at = program.notes.methods.len() as u32;
+            program.notes.methods.push(call.get("op")?.str()?.to_string());
+            let calls = [true, false].into_iter().filter(|&called| !called || *caller == Caller::Parser);
+            calls.for_each(|called| codegen.push_heavy(Heavy::Observe(Step::More(Box::new(Detail::Method(at, called))), None)));
+        }
+        if told {
+            let detail = Detail::Primitive(program.notes.primitives.len() as u32);
+            program.notes.primitives.push(call.source());
+            codegen.push_heavy(Heavy::Observe(Step::More(Box::new(detail)), None));
+        }
+        let mut p = Primitive { codegen, calculations, objects, params, call, jumps: &mut jumps, told };
         p.compile()?;
         codegen.end_statement();
     }
@@ -58,6 +84,8 @@ pub(super) struct Primitive<'a, 'n, 'j> {
     pub(super) call: &'a Node<'j>,
     /// Position of a jump in the code, primitive it goes to, and where it is said.
     jumps: &'a mut Vec<(usize, usize, Node<'j>)>,
+    /// What it does is told: only rare instructions do that.
+    told: bool,
 }
 
 impl<'j> Primitive<'_, '_, 'j> {
@@ -289,7 +317,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         let (idx, e) = (self.scope().data(&a[1])?, self.scope().data(&a[2])?);
         let small = self.codegen.register_widths[reg as usize] <= 64;
         match self.codegen.unsigned(&idx) {
-            Some(slot) if small => {
+            Some(slot) if small && !self.told => {
                 // The register's own width is cut when it is stored.
                 let src = self.codegen.low(&e);
                 self.plain(Op::RegSet { reg, idx: slot, src })
@@ -303,8 +331,8 @@ impl<'j> Primitive<'_, '_, 'j> {
         let counter = self.named(&a[0], "counter_array", self.objects.counters, "counter array")?;
         let idx = self.scope().data(&a[1])?;
         match self.codegen.unsigned(&idx) {
-            Some(idx) => self.plain(Op::Count { counter, idx }),
-            None => self.heavy(Heavy::Count(counter, idx)),
+            Some(idx) if !self.told => self.plain(Op::Count { counter, idx }),
+            _ => self.heavy(Heavy::Count(counter, idx)),
         }
     }
 
@@ -313,7 +341,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         let meter = self.named(&a[0], "meter_array", self.objects.meters, "meter array")?;
         let (idx, dst) = (self.scope().data(&a[1])?, self.scope().lvalue(&a[2])?);
         match (&dst, self.codegen.unsigned(&idx)) {
-            (LValue::Field(f), Some(idx)) if f.width <= 64 && !f.saturating => {
+            (LValue::Field(f), Some(idx)) if f.width <= 64 && !f.saturating && !self.told => {
                 let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
                 self.plain(Op::Meter { meter, idx, dst: f.slot, mask })
             }
@@ -326,7 +354,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         let s = self.scope();
         let (dst, lo, hi) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[2])?);
         match dst {
-            LValue::Field(f) if f.width <= 64 && !f.saturating => {
+            LValue::Field(f) if f.width <= 64 && !f.saturating && !self.told => {
                 let (lo, hi) = (self.codegen.low(&lo), self.codegen.low(&hi));
                 self.plain(Op::Random { dst: f.slot, lo, hi, mask: ones(f.width) })
             }
@@ -340,7 +368,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         let calc = self.named(&a[2], "calculation", self.objects.calculations, "calculation")?;
         let (dst, base, size) = (s.lvalue(&a[0])?, s.data(&a[1])?, s.data(&a[3])?);
         match dst {
-            LValue::Field(f) if f.width <= 64 && !f.saturating => {
+            LValue::Field(f) if f.width <= 64 && !f.saturating && !self.told => {
                 let (base, size) = (self.codegen.low(&base), self.codegen.low(&size));
                 self.codegen.hash(&f, base, calc, size);
                 Ok(())
@@ -425,7 +453,7 @@ impl<'j> Primitive<'_, '_, 'j> {
         let idx = self.scope().data(&a[2])?;
         let small = self.codegen.register_widths[reg as usize] <= 64;
         match (&dst, self.codegen.unsigned(&idx)) {
-            (LValue::Field(f), Some(idx)) if small && f.width <= 64 && !f.saturating => {
+            (LValue::Field(f), Some(idx)) if small && !self.told && f.width <= 64 && !f.saturating => {
                 let mask = if f.width == 64 { u64::MAX } else { (1 << f.width) - 1 };
                 self.codegen.code.push(Op::RegGet { dst: f.slot, reg, idx, mask });
             }

@@ -5,6 +5,7 @@ use super::*;
 use crate::control::{CloneSession, Replica};
 use crate::exec::native::Native;
 use crate::exec::{control, deparser, heavy, parser};
+use crate::observe::Detail;
 use crate::Gress;
 
 pub(super) const MICRO: Nanos = 1000;
@@ -121,6 +122,7 @@ impl Runtime {
         loop {
             let length = pkt.length;
             self.state.now = now;
+            self.state.tell(&pkt, || Detail::Processing(pkt.ingress_port));
             if let Some(native) = self.native(program) {
                 native.ingress(program, &mut self.state, &mut pkt);
             } else {
@@ -137,6 +139,7 @@ impl Runtime {
                 return Some(cause);
             }
             if let Some((session, list)) = pkt.requests.clone.take() {
+                self.state.tell(&pkt, || Detail::Cloning(Gress::Ingress));
                 self.clone_ingress(program, &pkt, length, session, list, queued);
             }
             if pkt.requests.digest != 0 {
@@ -148,6 +151,7 @@ impl Runtime {
                     self.give(pkt);
                     return Some(DropCause::Loop);
                 }
+                self.state.tell(&pkt, || Detail::Resubmitting);
                 let mut again = self.fresh_frame(program, &pkt, length);
                 copy_list(program, &mut again, &pkt, pkt.requests.resubmit);
                 again.set_opt(&arch.instance_type, InstanceType::Resubmitted as u64);
@@ -159,8 +163,10 @@ impl Runtime {
             }
             let group = arch.mcast_grp.as_ref().map_or(0, |f| pkt.get(f));
             if group != 0 {
+                self.state.tell(&pkt, || Detail::Multicast);
                 pkt.set_opt(&arch.instance_type, InstanceType::Replication as u64);
                 let replicas = self.state.groups.get(&(group as u16)).filter(|_| group <= 0xffff).cloned();
+                self.state.tell(&pkt, || Detail::Group(group as u16, replicas.as_ref().map(Vec::len)));
                 return match replicas {
                     Some(list) if !list.is_empty() => {
                         self.replicate(program, pkt, &list, InstanceType::Replication, 0, queued);
@@ -173,7 +179,9 @@ impl Runtime {
                 };
             }
             let port = arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) as PortId;
+            self.state.tell(&pkt, || Detail::EgressPort(port));
             if port == self.config.drop_port {
+                self.state.tell(&pkt, || Detail::Dropping(Gress::Ingress));
                 self.stats.wrong_checksums += u64::from(pkt.checksum_error);
                 self.give(pkt);
                 return Some(DropCause::Ingress);
@@ -209,13 +217,24 @@ impl Runtime {
         copy.reset_metadata(&program.ir.layout);
         copy_list(program, &mut copy, pkt, list);
         copy.set_opt(&arch.instance_type, InstanceType::IngressClone as u64);
+        self.tell_clone(pkt, &config);
         self.mirror(program, copy, &config, InstanceType::IngressClone, queued);
+    }
+
+    /// Tells where a packet's clones go.
+    fn tell_clone(&mut self, pkt: &Packet, config: &CloneSession) {
+        config.multicast_group.iter().for_each(|group| self.state.tell(pkt, || Detail::CloneToGroup(*group)));
+        config.replicas.iter().for_each(|r| self.state.tell(pkt, || Detail::CloneToPort(r.port)));
     }
 
     fn mirror(&mut self, program: &Program, pkt: Box<Packet>, config: &CloneSession, ty: InstanceType, queued: &mut Vec<Queued>) {
         let mut replicas = Vec::new();
         if let Some(group) = config.multicast_group {
-            replicas.extend(self.state.groups.get(&group).into_iter().flatten().copied());
+            let copies = self.state.groups.get(&group);
+            let count = copies.map(Vec::len);
+            replicas.extend(copies.into_iter().flatten().copied());
+            self.state.tell(&pkt, || Detail::Group(group, count));
+            replicas.iter().for_each(|r| self.state.tell(&pkt, || Detail::Replicating(r.port)));
         }
         replicas.extend(config.replicas.iter().copied());
         self.replicate(program, pkt, &replicas, ty, config.packet_length as usize, queued);
@@ -236,6 +255,9 @@ impl Runtime {
             return;
         };
         let rid = &program.ir.arch.egress_rid;
+        if ty == InstanceType::Replication {
+            replicas.iter().for_each(|r| self.state.tell(&pkt, || Detail::Replicating(r.port)));
+        }
         for r in others {
             let mut copy = self.take(program);
             copy.copy_from(&pkt);
@@ -272,6 +294,7 @@ impl Runtime {
     ) -> Option<DropCause> {
         let priority = program.ir.arch.priority.as_ref().map_or(0, |f| packet.get(f));
         if priority >= u64::from(self.config.priorities) {
+            self.state.tell(&packet, || Detail::NoQueue);
             self.give(packet);
             return Some(DropCause::Priority);
         }
@@ -326,7 +349,11 @@ impl Runtime {
             self.give(pkt);
             return Some(cause);
         }
-        if let Some((session, list)) = pkt.requests.clone.take()
+        let clone = pkt.requests.clone.take();
+        if clone.is_some() {
+            self.state.tell(&pkt, || Detail::Cloning(Gress::Egress));
+        }
+        if let Some((session, list)) = clone
             && let Some(config) = self.state.sessions.get(&session).cloned()
         {
             let mut copy = self.take(program);
@@ -336,9 +363,11 @@ impl Runtime {
             copy.reset_metadata(&ir.layout);
             copy_list(program, &mut copy, &pkt, list);
             copy.set_opt(&arch.instance_type, InstanceType::EgressClone as u64);
+            self.tell_clone(&pkt, &config);
             self.mirror(program, copy, &config, InstanceType::EgressClone, &mut out.queued);
         }
         if arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) == u64::from(self.config.drop_port) {
+            self.state.tell(&pkt, || Detail::Dropping(Gress::Egress));
             self.give(pkt);
             return Some(DropCause::Egress);
         }
@@ -347,7 +376,7 @@ impl Runtime {
             None => deparser::deparse(ir, &mut self.state, &mut pkt, &mut self.frames),
         };
         if pkt.requests.recirculate == 0 {
-            self.state.note(&pkt, Step::Out(port));
+            self.state.note(&pkt, Step::Out(port, bytes.len()));
             self.give(pkt);
             out.emitted = Some(Emitted { port, bytes });
             return None;
@@ -357,6 +386,7 @@ impl Runtime {
             self.recycle(bytes);
             return Some(DropCause::Loop);
         }
+        self.state.tell(&pkt, || Detail::Recirculating);
         let mut again = self.take(program);
         let length = bytes.len();
         self.hold(&mut again, bytes);

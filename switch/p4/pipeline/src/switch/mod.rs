@@ -15,8 +15,9 @@ use crate::drop_cause::DropCause;
 use crate::error::ControlError;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
-use crate::observe::{Names, PacketEvent, Step};
+use crate::observe::{Detail, Names, Observing, PacketEvent, Step};
 use crate::program::Program;
+use crate::wording::Level;
 use crate::{Nanos, PortId};
 
 /// `standard_metadata.instance_type` as `simple_switch` numbers it.
@@ -180,7 +181,7 @@ impl Switch {
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Control<Switch> {
         let program = fitted(program, &config);
         let state = State::new(&program, &config)?;
-        let names = config.observe.then(Box::default);
+        let names = (config.observe > Observing::Nothing).then(Box::default);
         let rt = Runtime {
             names,
             config,
@@ -276,6 +277,7 @@ impl Switch {
         self.rt.state.sessions = std::mem::take(&mut old.sessions);
         self.rt.state.custom_crcs = std::mem::take(&mut old.custom_crcs);
         self.rt.state.observed = old.observed;
+        self.rt.state.detailed = old.detailed;
         Ok(())
     }
 
@@ -309,18 +311,28 @@ impl Switch {
     /// Keeps each packet's steps from now on, or no longer; whoever asks must take them. Programs are interpreted meanwhile. Without
     /// effect unless the switch is ready for that ([`SwitchConfig::observe`]).
     pub fn set_observing(&mut self, on: bool) {
-        let on = on && self.rt.config.observe;
+        let on = on && self.rt.config.observe > Observing::Nothing;
+        self.rt.state.detailed = on && self.rt.config.observe == Observing::Everything;
         if on != self.rt.state.observed.is_some() {
             self.rt.state.observed = on.then(Vec::new);
         }
         self.rt.interprets = on || self.rt.config.machine_code == MachineCode::Never;
     }
 
-    /// Hands over each packet's steps since the last call, in order.
-    pub fn drain_observed(&mut self, mut take: impl FnMut(PacketEvent)) {
-        if let Some(observed) = &mut self.rt.state.observed {
-            observed.drain(..).for_each(&mut take);
-        }
+    /// Takes each packet's steps since the last call, in order.
+    pub fn take_observed(&mut self) -> Vec<PacketEvent> {
+        self.rt.state.observed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Keeps what the packet log says of a packet that waits, if that is kept.
+    pub fn tell(&mut self, item: &Queued, detail: impl FnOnce() -> Detail) {
+        self.rt.state.tell(&item.packet, detail);
+    }
+
+    /// What BMv2's packet log says of a step ([`Switch::take_observed`]), and how urgently; nothing of a step that only the event log
+    /// has. An entry of a table is several lines.
+    pub fn worded(&self, event: &PacketEvent) -> Option<(Level, String)> {
+        self.program.worded(event)
     }
 
     /// Takes the lines of `log_msg`, and of failed `assert`s (empty unless `config.log`).
@@ -331,8 +343,8 @@ impl Switch {
 
 /// The program as a switch of this configuration runs it.
 fn fitted(program: Arc<Program>, config: &SwitchConfig) -> Arc<Program> {
-    match config.observe && !program.observed {
-        true => program.observed().map_or(program, Arc::new),
+    match config.observe > program.observed {
+        true => program.observed(config.observe).map_or(program, Arc::new),
         false => program,
     }
 }

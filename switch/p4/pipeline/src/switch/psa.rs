@@ -9,6 +9,7 @@ use super::*;
 use crate::control::{CloneSession, Replica};
 use crate::exec::{control, deparser, parser, run};
 use crate::ir::{Deparser, Field, Psa};
+use crate::observe::Detail;
 use crate::Gress;
 
 /// The egress port of a packet to recirculate, and the ingress port of one that was.
@@ -79,6 +80,7 @@ impl Runtime {
             self.state.now = now;
             let port = pkt.get(&psa.ingress_parser.port);
             pkt.set(&psa.ingress_parser.path, path as u64);
+            self.state.tell(&pkt, || Detail::Processing(port as PortId));
             parser::parse_with(ir, &psa.parser, &mut self.state, &mut pkt);
             pkt.set(&psa.ingress.port, port);
             pkt.set(&psa.ingress.path, path as u64);
@@ -109,6 +111,7 @@ impl Runtime {
                 }
             }
             if pkt.get(&psa.drop) != 0 {
+                self.state.tell(&pkt, || Detail::Dropping(Gress::Ingress));
                 self.give(pkt);
                 return Some(DropCause::Ingress);
             }
@@ -117,6 +120,7 @@ impl Runtime {
                     self.give(pkt);
                     return Some(DropCause::Loop);
                 }
+                self.state.tell(&pkt, || Detail::Resubmitting);
                 let mut again = self.fresh_frame(program, &pkt, length);
                 hand_on(&psa.resubmit_meta, &pkt, &mut again);
                 again.set(&psa.ingress_parser.port, port);
@@ -129,6 +133,7 @@ impl Runtime {
             let (group, port) = (pkt.get(&psa.multicast_group), pkt.get(&psa.egress_port) as PortId);
             let class = pkt.get(&psa.class_of_service);
             let out = self.psa_deparse(program, &psa.deparser, &psa.normal_meta, pkt);
+            self.state.tell(&out, || if group == 0 { Detail::EgressPort(port) } else { Detail::Multicast });
             if group != 0 {
                 let replicas = self.state.groups.get(&(group as u16)).filter(|_| group <= 0xffff).cloned();
                 return match replicas {
@@ -248,6 +253,9 @@ impl Runtime {
         let session = (pkt.get(&psa.egress_clone) != 0).then(|| pkt.get(&psa.egress_clone_session_id) as u32);
         let dropped = pkt.get(&psa.egress_drop) != 0;
         let config = session.and_then(|s| self.state.sessions.get(&s).cloned());
+        if dropped {
+            self.state.tell(&pkt, || Detail::Dropping(Gress::Egress));
+        }
         if dropped && config.is_none() {
             self.give(pkt);
             return Some(DropCause::Egress);
@@ -267,7 +275,7 @@ impl Runtime {
         }
         if port != PORT_RECIRCULATE {
             let bytes = std::mem::take(&mut pkt.buf);
-            self.state.note(&pkt, Step::Out(emitted));
+            self.state.note(&pkt, Step::Out(emitted, bytes.len()));
             self.give(pkt);
             out.emitted = Some(Emitted { port: emitted, bytes });
             return None;
@@ -276,6 +284,7 @@ impl Runtime {
             self.give(pkt);
             return Some(DropCause::Loop);
         }
+        self.state.tell(&pkt, || Detail::Recirculating);
         psa.clone_e2e_meta.iter().for_each(|f| clear(f, &mut pkt));
         pkt.passes += 1;
         pkt.ingress_length = pkt.len as u32;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fairlane_pipeline::{
-    ActionCall, CloneSession, CounterId, DropCause, EgressOut, IngressOut, KeyMatch, MachineCode, MatchKind, Program, QueueInfo,
+    ActionCall, CloneSession, CounterId, DropCause, EgressOut, IngressOut, KeyMatch, MachineCode, MatchKind, Observing, Program, QueueInfo,
     RegisterId, Replica, Switch, SwitchConfig, TableAction, TableEntry, TableId, Value,
 };
 
@@ -106,15 +106,15 @@ pub struct Seen {
 
 /// Random entries, and so many random frames.
 pub fn run(program: &Arc<Program>, machine_code: MachineCode, frames: u64) -> Seen {
-    run_observed(program, machine_code, None, frames)
+    run_observed(program, machine_code, (Observing::Nothing, false), frames)
 }
 
-/// [`run`] by a switch that keeps packets' steps (true), or is ready to (false).
-pub fn run_observed(program: &Arc<Program>, machine_code: MachineCode, observing: Option<bool>, frames: u64) -> Seen {
+/// [`run`] by a switch that is ready to keep packets' steps, and does (true) or does not.
+pub fn run_observed(program: &Arc<Program>, machine_code: MachineCode, (observe, on): (Observing, bool), frames: u64) -> Seen {
     let mut rng = Rng(0x1234_5678_9abc_def1);
-    let config = SwitchConfig { log: true, machine_code, observe: observing.is_some(), ..SwitchConfig::default() };
+    let config = SwitchConfig { log: true, machine_code, observe, ..SwitchConfig::default() };
     let mut sw = Switch::new(Arc::clone(program), config).expect("memory");
-    sw.set_observing(observing == Some(true));
+    sw.set_observing(on);
     fill(&mut sw, &mut rng);
     let (mut iout, mut eout) = (IngressOut::default(), EgressOut::default());
     let (mut emitted, mut dropped) = (Vec::new(), Vec::new());

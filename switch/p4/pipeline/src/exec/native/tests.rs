@@ -55,7 +55,7 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
     p.ir.layout = Layout {
         types: vec![header_type(&WIDTHS), header_type(&[16, 16])],
         headers: vec![header(0, true, 0, 11), header(1, false, HEADER, VALID)],
-        stacks: vec![Stack { name: "s".into(), ty: 1, headers: vec![1], next: 2 }],
+        stacks: vec![Stack { name: "s".into(), id: 0, ty: 1, headers: vec![1], next: 2 }],
         metadata_end: 8,
         packet_end: 11,
         params: 17,
@@ -80,8 +80,16 @@ fn program(code: Vec<Op>, live: &[Slot]) -> Definition {
         sum: Some(sum),
         short: None,
     }];
-    p.ir.checksums =
-        vec![Checksum { id: 0, target: f(4, 16), calc: 0, tests: vec![(VALID, true)], condition: None, verify: true, update: true }];
+    p.ir.checksums = vec![Checksum {
+        id: 0,
+        name: "c".into(),
+        target: f(4, 16),
+        calc: 0,
+        tests: vec![(VALID, true)],
+        condition: None,
+        verify: true,
+        update: true,
+    }];
     let (name, json_id) = (String::from("x"), 0);
     for width in [64, 32, 100] {
         p.registers.push(RegisterInfo { name: name.clone(), json_id, size: 4, width });

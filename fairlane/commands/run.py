@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairlane import ad_hoc, ad_hoc_networks, probes, user_files
-from fairlane.cli_options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Version, Where, in_groups
+from fairlane.commands.app import App
+from fairlane.commands.options import AdHoc, Extent, Output, OwnControl, Page, Tutorial, UserFiles, Version, Where, in_groups
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
 from fairlane.experiments import loader, sweep
 from fairlane.experiments.model import Experiment
@@ -22,7 +23,10 @@ from fairlane.terminal import console, say
 if TYPE_CHECKING:
     from fairlane.live import view as live_view
 
+app = App()
 
+
+@app.command()
 @in_groups
 def run(
     context: typer.Context,

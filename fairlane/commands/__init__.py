@@ -1,0 +1,1 @@
+"""The commands of `fairlane`, a module each (`fairlane.cli.COMMANDS`)."""
