@@ -19,7 +19,7 @@
 //! | `nodes.rs`, `network.rs`, `control.rs` | the parts of a network, event loop, control plane |
 //! | `changes.rs` | changes of links while it runs |
 //! | `followers.rs`, `after.rs` | flows that start when others are over |
-//! | `partition.rs`, `parcels.rs` | one network in several processes, and what they send each other |
+//! | `part.rs`, `partition.rs`, `parcels.rs` | what a process has of a divided network, how it runs with the others, and what they send each other |
 //! | `io.rs`, `flow.rs`, `tcp.rs` | what an end can do to the network; flows, and how their ends send: those over UDP are `fairlane-endpoint`'s |
 //! | `flight.rs` | TCP's one-way delays |
 //! | `layered.rs` | flows in layers to groups |
@@ -51,6 +51,7 @@ mod nodes;
 mod observer;
 mod packets;
 mod parcels;
+mod part;
 mod partition;
 pub mod record;
 mod samples;
@@ -68,6 +69,6 @@ pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::Network;
 pub use nodes::FlowEnds;
 pub use packets::PACKET_COLUMNS;
-pub use partition::{PartitionCounts, Peers};
+pub use part::{PartitionCounts, Peers};
 pub use tcp::TcpSpec;
 pub use trace::TraceWriter;

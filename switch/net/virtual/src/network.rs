@@ -23,7 +23,7 @@ use crate::io::{FramePool, Io};
 use crate::ip::Datagram;
 use crate::nodes::{Attachment, EndNode, FlowEnds, Flying, Host, NodeIndex, SwitchNode, Way};
 use crate::observer::Observer;
-use crate::partition::Partition;
+use crate::part::Partition;
 use crate::record::{LinkSample, PortSample, QueueSample, WorkCounts};
 use crate::trace::Place;
 use crate::{Nanos, PortId};

@@ -9,61 +9,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use fairlane_endpoint::algorithm::Fault;
-
 use crate::control::{Call, Event, Order};
 use crate::description::{Change, LinkEnd};
 use crate::error::{BuildError, RunError};
-use crate::flight::Ledger;
 use crate::flow::End;
 use crate::network::{Network, CONTROL};
 use crate::nodes::{Attachment, Flying, NodeIndex};
 use crate::parcels::{Parcel, Reader};
+use crate::part::{Partition, PartitionCounts, Peers, CONTROLS};
 use crate::Nanos;
-
-/// The other partitions of a network, numbered from 0, this one among them.
-pub trait Peers {
-    /// Gives each its bytes, empties them, and takes theirs, `None` at this one's own place. It waits for all.
-    ///
-    /// # Errors
-    /// One of them has ended; whoever waits wants no longer to.
-    fn exchange(&mut self, ours: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, Fault>;
-}
-
-/// What this process has of a network.
-pub(crate) struct Partition {
-    own: usize,
-    /// The partition of each switch, and of each host.
-    switches: Vec<usize>,
-    hosts: Vec<usize>,
-    lookahead: Nanos,
-    peers: Box<dyn Peers>,
-    /// What goes to each at the window's end.
-    ours: Vec<Vec<u8>>,
-    /// The earliest instant at which something of that happens.
-    earliest: Nanos,
-    /// The present window ends before this.
-    bound: Nanos,
-    /// What has left senders whose receivers are elsewhere.
-    ledger: Ledger,
-    /// Instants of this window at which all ends wrote records, and whether those were marks.
-    pub(crate) sampled: Vec<(Nanos, bool)>,
-    counts: PartitionCounts,
-}
-
-/// The partition that has the control plane.
-const CONTROLS: usize = 0;
-
-/// What partitions have sent each other, counted in one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PartitionCounts {
-    pub windows: u64,
-    /// Frames that left for other partitions, and all that did, in bytes.
-    pub frames: u64,
-    pub bytes: u64,
-    /// Least delay between partitions.
-    pub lookahead: Nanos,
-}
 
 impl Network {
     /// From now on this is one of several partitions: `homes` has the partition of each switch, in the order in which they were added, and hosts are where
@@ -256,37 +210,6 @@ fn strange(time: Nanos, peer: usize) -> RunError {
     RunError::Fault {
         time,
         fault: format!("partition {peer} sent what is out of place: the network is not divided as it should be").into(),
-    }
-}
-
-impl Partition {
-    /// Whether a switch is simulated here.
-    pub(crate) fn has_switch(&self, switch: usize) -> bool {
-        self.switches[switch] == self.own
-    }
-
-    /// Whether the end of a channel is simulated here, and so all that happens to frames on it.
-    pub(crate) fn has(&self, end: Attachment) -> bool {
-        match end {
-            Attachment::Host(host) => self.has_host(host),
-            Attachment::Switch(switch, _) => self.has_switch(switch),
-        }
-    }
-
-    /// Whether a host, and all ends at it, is simulated here.
-    pub(crate) fn has_host(&self, host: usize) -> bool {
-        self.hosts[host] == self.own
-    }
-
-    fn put(&mut self, home: usize, parcel: &Parcel) {
-        let at = match parcel {
-            Parcel::Frame { flying, .. } => flying.arrival,
-            Parcel::Call { call, .. } => call.at,
-            Parcel::Event { order, .. } => order.at,
-            Parcel::Left { .. } | Parcel::Starts { .. } => Nanos::MAX,
-        };
-        self.earliest = self.earliest.min(at);
-        parcel.write(&mut self.ours[home]);
     }
 }
 
