@@ -4,7 +4,7 @@ The embedded switch compared with a relay that only copies frames (same socket c
 pipeline), and BMv2's simple_switch and simple_switch_grpc where they are installed. All run the same BMv2 JSON on the same two
 veth pairs, turn by turn in one run; the table gives medians.
 
-    python bench/forward.py [--seconds 2] [--rounds 5] [--sizes 64,1000] [--json FILE]
+    python bench/forward.py [--seconds 2] [--rounds 5] [--sizes 64,1000] [--beside SWITCH] [--json FILE]
 
 A generator (fairlane-blast) sends IPv4 frames into port 1 as fast as it can; frames that the kernel counts at the far end of port 2
 while it sends are the rate kept under a flood. At even rates, it looks for the highest one at which less than 0.1% of them are lost
@@ -57,7 +57,8 @@ class Contender:
     command: tuple[str, ...]
 
 
-def contenders(compiled: Path) -> list[Contender]:
+def contenders(compiled: Path, beside: Path | None = None) -> list[Contender]:
+    """beside: another build of fairlane-switch, "before" in the results."""
     interfaces = [f"{number}@{name}" for number, name in SWITCH_PORTS.items()]
     ports = [word for interface in interfaces for word in ("-i", interface)]
     grpc = ["--", "--grpc-server-addr", "127.0.0.1:9559"]
@@ -73,6 +74,8 @@ def contenders(compiled: Path) -> list[Contender]:
             found.append(Contender(name, (path, *arguments)))
         elif name.startswith("fairlane"):
             raise CannotRun(f"{name} is not built: run `make build`")
+    if beside is not None:
+        found.append(Contender("before", (str(beside), *ports, str(compiled), *grpc)))
     return found
 
 
@@ -170,11 +173,11 @@ def stop(process: subprocess.Popen) -> None:
             process.wait()
 
 
-def run(times: Times, rounds: int, sizes: list[int]) -> dict:
+def run(times: Times, rounds: int, sizes: list[int], beside: Path | None = None) -> dict:
     results: dict[str, dict[str, list[Sample]]] = {}
     with tempfile.TemporaryDirectory(prefix="fairlane-bench-") as folder, network() as net:
         compiled = compile_p4(Path(__file__).resolve().parent / "forward.p4", Path(folder))
-        running = contenders(compiled)
+        running = contenders(compiled, beside)
         for round_number in range(rounds):
             for size in sizes:
                 for contender in running:
@@ -293,6 +296,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each flood lasts, and twice a trial (default: 2)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each kind; the median counts (default: 5)")
     parser.add_argument("--sizes", default="64,1000", help="frame sizes in bytes (default: 64,1000)")
+    parser.add_argument("--beside", type=Path, metavar="SWITCH", help="another build of fairlane-switch, in the same rounds")
     parser.add_argument("--json", type=Path, help="also write every measurement to this file")
     arguments = parser.parse_args()
     try:
@@ -301,12 +305,15 @@ def main() -> int:
         parser.error(f"--sizes {arguments.sizes}: write bytes separated by commas, as in 64,1000")
     if arguments.seconds <= 0 or arguments.rounds < 1 or not all(64 <= size <= 1514 for size in sizes):
         parser.error("--seconds must be positive, --rounds at least 1, --sizes within 64 to 1514")
+    if arguments.beside and not os.access(arguments.beside, os.X_OK):
+        parser.error(f"--beside {arguments.beside}: no such program")
     reason = missing()
     if reason:
         print(f"bench: {reason}", file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    return report(lambda: run(Times(arguments.seconds, arguments.seconds / 2), arguments.rounds, sizes), table, verdicts, arguments.json)
+    times = Times(arguments.seconds, arguments.seconds / 2)
+    return report(lambda: run(times, arguments.rounds, sizes, arguments.beside), table, verdicts, arguments.json)
 
 
 if __name__ == "__main__":
