@@ -213,14 +213,15 @@ def command(pid: int) -> str:
 
 
 def started(process: subprocess.Popen[str], count: int) -> list[int]:
-    """The other processes of a run that is under way."""
+    """The other processes of a run that is under way. A command that it starts has the run's own command line until it is loaded, so they are looked at twice."""
     deadline = time.monotonic() + 60
+    before: list[int] = []
     while time.monotonic() < deadline and process.poll() is None:
         found = [pid for pid in children(process.pid) if command(pid) == command(process.pid)]
-        if len(found) == count:
-            time.sleep(0.3)
+        if len(found) == count and found == before:
             return found
-        time.sleep(0.02)
+        before = found
+        time.sleep(0.3)
     pytest.fail(f"never {count} processes: {process.communicate(timeout=60)}")
 
 
