@@ -66,7 +66,7 @@ def _refuse_with_ranks(experiment: str, where: Where, output: Output, network: A
     """What ranks do not do together."""
     if where.fabric.real_time:
         raise Refusal("--mpi: on Mininet each switch and host has processes of its own; use --fabric virtual.")
-    if experiment.endswith(".json") or experiment.endswith(".py"):
+    if experiment.endswith((".json", ".py")):
         raise Refusal(f"--mpi: {experiment} runs on Mininet; ranks simulate an experiment in virtual time.")
     both = {"--cores": where.cores, "--live": page.live, "--trace": output.trace, "--packets": output.packets, "--save": network.save}
     for option, given in both.items():
@@ -124,7 +124,9 @@ def _run_command(
                     f"--ip: {experiment} has a sweep: choose one of its runs by --at, or write ip in its [topology], as a value or an axis"
                 )
             if ranks is not None:
-                raise Refusal(f"--mpi: {experiment} is a study of many runs, each in one process: fairlane sweep --scheduler takes them to more machines (docs/study.md).")
+                raise Refusal(
+                    f"--mpi: {experiment} is a study of many runs, each in one process: fairlane sweep --scheduler takes them to more machines (docs/study.md)."
+                )
             _run_sweep(experiment, where, extent, output, own, control, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric, version.ip), own.program or [])

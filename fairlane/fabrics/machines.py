@@ -22,7 +22,9 @@ _Piece = list[tuple[str, str, bytes]]
 """Of files: of which folder, by its name in `run`; name; what follows."""
 
 
-def run(ranks: Ranks, network: Network, plan: Plan, switches: Sequence[str], work: Callable[[Part], _Result], folders: Mapping[str, Path]) -> Done[_Result] | None:
+def run(
+    ranks: Ranks, network: Network, plan: Plan, switches: Sequence[str], work: Callable[[Part], _Result], folders: Mapping[str, Path]
+) -> Done[_Result] | None:
     """Calls `work` in each rank, with the network as its part. Files that it writes into the folders are in the first rank's folders then; None in the others. folders: by names that all ranks know."""
     before = {path for folder in folders.values() for path in _files(folder) if not _has_frames(path)}
     used = cpu_s()
@@ -32,7 +34,7 @@ def run(ranks: Ranks, network: Network, plan: Plan, switches: Sequence[str], wor
     _, theirs = ranks.exchange(NEVER, [(0, pickle.dumps((result, cost)))] if ranks.own else [])
     if ranks.own:
         written = {name: [path for path in _files(folder) if path not in before or _has_frames(path)] for name, folder in folders.items()}
-        _collect(ranks, _pieces(written, max(_LEAST_BYTES, _PIECE_BYTES // ranks.count)), {})
+        _collect(ranks, pieces(written, max(_LEAST_BYTES, _PIECE_BYTES // ranks.count)), {})
         return None
     _collect(ranks, iter(()), folders)
     said: list[tuple[Any, Cost]] = [pickle.loads(content) for _, content in theirs]
@@ -48,7 +50,7 @@ def _has_frames(path: Path) -> bool:
     return path.suffix == ".pcap" and path.stat().st_size > _PCAP_HEAD_BYTES
 
 
-def _pieces(written: Mapping[str, Sequence[Path]], most: int) -> Iterator[_Piece]:
+def pieces(written: Mapping[str, Sequence[Path]], most: int) -> Iterator[_Piece]:
     """All files, in pieces of so many bytes."""
     piece: _Piece = []
     left = most

@@ -1,4 +1,4 @@
-"""How a network is divided over processes: which switches, with their hosts, each of them simulates. The records do not depend on it (docs/partitions.md); the
+"""How a network is divided over processes: which switches, with their hosts, each of them simulates. The records do not depend on it (docs/partitions.md, docs/machines.md); the
 time that a run takes does.
 
 A cut goes through links between switches only, and costs what crosses it. Each process may run ahead of the others by the least delay of a cut link: so

@@ -31,14 +31,15 @@ def scratch() -> Path:
     return _State.scratch
 
 
+def remove_scratch() -> None:
+    """Where the first process may have been killed, which removes it otherwise."""
+    if _State.scratch is not None:
+        shutil.rmtree(_State.scratch, ignore_errors=True)
+
+
 def expected_count() -> int:
     """Of ranks, as whoever started this process says; 1 if nobody says anything."""
     return int(_first(_COUNT) or 1)
-
-
-def by_open_mpi() -> bool:
-    """Whether Open MPI's mpiexec started this process."""
-    return "OMPI_COMM_WORLD_SIZE" in os.environ
 
 
 def _first(names: tuple[str, ...]) -> str | None:
@@ -60,13 +61,21 @@ def guarded() -> None:
         if (_first(_RANK_HERE) or "0") != "0":
             _be_silent()  # what is wrong with the command line is said once on each machine
         return
+    passed: set[int] = set()
+
+    def pass_on(number: int, _: object) -> None:
+        passed.add(number)
+        os.kill(pid, number)
+
     for number in numbers:
-        signal.signal(number, lambda came, _: os.kill(pid, came))
+        signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _, status = os.waitpid(pid, 0)
     shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
-    if code < 0:
+    if -code in passed:  # the rank had nothing to clean up yet, or no longer
+        code = 128 - code
+    elif code < 0:
         which = f"rank {_first(_RANK) or 0} on {socket.gethostname()}"
         said = f"fairlane: The process {pid} of {which} was ended by {signal.Signals(-code).name}: the run ended with it.\n"
         os.write(2, said.encode())
@@ -83,7 +92,7 @@ def _end_with(first: int) -> None:
 
 
 def _be_silent() -> None:
-    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")
 
 
 def speak(first: bool) -> None:

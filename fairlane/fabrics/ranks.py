@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairlane import probes
-from fairlane.errors import BAD_INPUT, CANNOT_RUN_HERE, RUN_FAILED, Interrupted, Refusal, code_of
+from fairlane.errors import CANNOT_RUN_HERE, RUN_FAILED, Interrupted, Refusal
 from fairlane.fabrics import rank_guard
 from fairlane.fabrics.partitions import Elsewhere, portable
-from fairlane.inputs.located_toml import ConfigError
 
 NEVER = 2**64 - 1
 """Of `Ranks.exchange`: this rank has no number to give."""
@@ -62,7 +61,9 @@ class Ranks:
         for rank, content in theirs:
             if bytes(content[: len(value)]) != value:
                 where = content[len(value) :].decode(errors="replace")
-                raise Refusal(f"--mpi: {what} of rank {rank} on {where} differs from that of rank 0 on {place.decode()}: all machines need the same.")
+                raise Refusal(
+                    f"--mpi: {what} of rank {rank} on {where} differs from that of rank 0 on {place.decode()}: all machines need the same."
+                )
 
     def tell(self, error: BaseException) -> bool:
         """Ends all ranks with it, unless they have told it to this one. False: they do not answer any more."""
@@ -150,7 +151,7 @@ def _wait(done: Callable[[], bool], limit_s: float | None) -> None:
 
 
 def together(work: Callable[[Ranks], None]) -> None:
-    """Calls `work` in every rank. What it raises in one of them ends all, with one exit code; the first rank raises it, the others are silent. Refusal: no MPI."""
+    """Calls `work` in every rank. What it raises in one of them ends all: the first rank raises it, the others are silent. Refusal: no MPI."""
     mpi = _mpi()
     ranks = Ranks(mpi)
     rank_guard.speak(ranks.own == 0)
@@ -162,24 +163,17 @@ def together(work: Callable[[Ranks], None]) -> None:
             # One has ended, and the others were ended for it. Its own guard says so; MPI cannot be left in order.
             _leave(RUN_FAILED)
         mpi.Finalize()
-        if ranks.own:
-            _leave(_exit_code(error))
+        if ranks.own:  # mpiexec takes the first one's code; it would end that one at once where another one has a code of its own
+            _leave(0)
         raise
     mpi.Finalize()
 
 
 def _leave(code: int) -> None:
+    rank_guard.remove_scratch()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
-
-
-def _exit_code(error: BaseException) -> int:
-    """That the command line ends with, where this is raised."""
-    for name in ("exit_code", "code"):  # typer's; ours, and Python's SystemExit
-        if isinstance(code := getattr(error, name, None), int):
-            return code
-    return BAD_INPUT if isinstance(error, ConfigError) else code_of(error)
 
 
 def _mpi() -> Any:
@@ -187,8 +181,6 @@ def _mpi() -> Any:
     if sys.platform != "linux":
         raise Refusal("--mpi: needs Linux.", CANNOT_RUN_HERE)
     probes.need("mpi", "--mpi")
-    if rank_guard.by_open_mpi():
-        os.environ.setdefault("MPI4PY_LIBMPI", "libmpi.so.40")  # where MPICH is there, too
     import mpi4py
 
     mpi4py.rc.threads = False
@@ -197,14 +189,15 @@ def _mpi() -> Any:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise Refusal(
-            f"--mpi: mpi4py finds no MPI here ({str(error).splitlines()[0]}): install one, on Debian by 'apt install mpich'.", CANNOT_RUN_HERE
+            f"--mpi: mpi4py finds no MPI here ({str(error).splitlines()[0]}): install one, on Debian and Ubuntu by 'apt install openmpi-bin'.",
+            CANNOT_RUN_HERE,
         ) from error
     started, found = rank_guard.expected_count(), MPI.COMM_WORLD.Get_size()
     if found != started and found == 1:
         library = MPI.Get_library_version().split(",")[0].splitlines()[0]
         raise Refusal(
             f"--mpi: {started} processes were started, and each is alone: mpi4py's MPI ({library.strip()}) is not that of the mpiexec or srun that started them. "
-            "MPI4PY_LIBMPI names another library of MPI; with srun, add --mpi=pmi2.",
+            "MPI4PY_LIBMPI names another library of MPI; with srun, add --mpi=pmix.",
             CANNOT_RUN_HERE,
         )
     return MPI
