@@ -31,6 +31,8 @@ COMMANDS = {
     "compile": "programs",
     "switch": "programs",
     "stf": "programs",
+    "fmt": "programs",
+    "lsp": "programs",
     "env": "env",
     "doctor": "doctor",
     "shell": "shell",
