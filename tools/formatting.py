@@ -25,8 +25,8 @@ from fairlane import probes
 
 _MAIN = re.compile(rb"\)\s*main\s*;")
 _LEFT = re.compile(r"^(?P<place>.*): left as it is: (?P<why>.*)$", re.MULTILINE)
-# A message's place, and the lines of the source that follow it.
-_PLACES = re.compile(r"^\S+?:\d+:\d+: |^ *\d* *\|.*$|:\d+(?=[,:]?$)", re.MULTILINE)
+# A message without its place.
+_MESSAGE = re.compile(r"(?:error|warning)\[[^\]]*\]: .*")
 # A hidden action is called by its file and line, as p4c does it: `routerl71`.
 _HIDDEN = re.compile(r'"([A-Za-z_]\w*l)\d+(?:_\d+)?(?=")')
 TIMEOUT_S = 120
@@ -59,7 +59,7 @@ def _compiled(compiler: Path, program: Path, include: list[Path], folder: Path) 
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
     if done.returncode == 0:
         return True, _HIDDEN.sub(r'"\1', json.dumps(_without_places(json.loads(out.read_text())))) + info.read_text()
-    return False, f"{done.returncode} " + _PLACES.sub("", done.stderr)
+    return False, "\n".join([str(done.returncode), *_MESSAGE.findall(done.stderr)])
 
 
 def _all(compiler: Path, programs: list[Path], include: list[Path]) -> list[tuple[bool, str]]:
