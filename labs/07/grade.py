@@ -195,6 +195,7 @@ def loss(answer: Answer) -> None:
     rate = flow.adapted()
     if not math.isclose(rate, 180e3, rel_tol=1e-6):
         raise Missed(f"R_d = 200 kb/s, 10% loss: {said(rate)}", "with losses, R_d is out of date; by how much does the paper go below it?")
+    answer.needs(increase)
     flow.report(200e3, 0.0)
     rate = flow.adapted()
     if not math.isclose(rate, 210e3, rel_tol=1e-6):

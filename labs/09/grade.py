@@ -94,6 +94,7 @@ def variation(answer: Answer) -> None:
 
 @check(1, "the smoothness of a figure: over its flows")
 def of_all(answer: Answer) -> None:
+    answer.needs(variation)
     f = algorithms.function(answer, FILE, "smoothness")
     # The second flow is the first upside down: their sum does not vary at all.
     mirrored = [[100.0, 300.0, 200.0], [300.0, 100.0, 200.0]]

@@ -125,6 +125,7 @@ def measured(answer: Answer) -> Measures:
     if not kept.is_file():
         algorithms.use(answer, FILE, KIND)
         kept.write_text(json.dumps(measure(KIND, *situations(KIND)).as_json()), encoding="utf-8", newline="\n")
+        answer.note("measures", json.loads(kept.read_text(encoding="utf-8")))
     return Measures(**json.loads(kept.read_text(encoding="utf-8")))
 
 

@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
         lab = labs.load(args.lab)
     except ConfigError as error:
         parser.error(str(error))
-    grade = runner.grade(lab.number, lab.checks, args.answer or lab.folder)
+    grade = labs.graded(lab, args.answer or lab.folder)
     encoded = json.dumps(grade.as_json(), indent=2)
     if args.json == Path("-"):
         print(encoded)

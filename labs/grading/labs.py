@@ -26,6 +26,7 @@ from pathlib import Path
 from fairlane.errors import Refusal
 from fairlane.inputs import located_toml, schema
 from fairlane.labs import skeletons
+from fairlane.labs.grading import given, runner
 from fairlane.labs.grading.checks import Check
 
 FOLDER = Path(__file__).resolve().parent.parent
@@ -44,12 +45,13 @@ class Wrong:
 
 @dataclass(frozen=True)
 class LabSettings:
-    """The keys of lab.toml. minutes: the time that a class needs."""
+    """The keys of lab.toml. minutes: the time that a class needs. gives: the modules of Fairlane that an answer may import (`given.place`)."""
 
     title: str
     files: tuple[str, ...]
     minutes: int
-    wrong: tuple[Wrong, ...]
+    gives: tuple[str, ...] = given.DEFAULT
+    wrong: tuple[Wrong, ...] = ()
     mininet: str = ""
 
     def __post_init__(self) -> None:
@@ -71,6 +73,11 @@ class Lab:
         return list(importlib.import_module(f"fairlane.labs.{self.number}.grade").CHECKS)
 
 
+def graded(lab: Lab, folder: Path) -> runner.Grade:
+    """An answer's points. folder: has its files."""
+    return runner.grade(lab.number, lab.checks, folder, lab.settings.files, lab.settings.gives)
+
+
 def numbers() -> list[str]:
     """Of all labs, in order."""
     return sorted(p.parent.name for p in FOLDER.glob("*/lab.toml"))
@@ -80,6 +87,24 @@ def load(number: str) -> Lab:
     """ConfigError names file, line and key."""
     folder = FOLDER / number
     return Lab(number, folder, schema.build(LabSettings, located_toml.read(folder / "lab.toml")))
+
+
+def find(number: str) -> Lab:
+    """A lab by its number as people write it, 4 or 04. Refusal: there is none."""
+    if (whole := number.strip().zfill(2)) not in numbers():
+        raise Refusal(f"there is no lab {number}; there is {', '.join(numbers())}")
+    return load(whole)
+
+
+def answer(lab: Lab) -> Path:
+    """The folder of a student's files, from where he or she stands. Refusal: it is not there."""
+    for place in (Path("labs", lab.number), Path(lab.number), Path()):
+        if any((place / name).is_file() for name in lab.settings.files):
+            return place
+    raise Refusal(
+        f"lab {lab.number}: there is no {lab.settings.files[0]} in labs/{lab.number}, in {lab.number} or here. "
+        "Name its folder, or make one with its files: fairlane labs copy"
+    )
 
 
 def skeleton(lab: Lab, folder: Path) -> Path:
