@@ -159,7 +159,7 @@ def rank(answer: Answer) -> None:
     if behind < len(others) / 2:
         raise Missed(
             f"{own:.1f} of 100: ahead of {behind} of {len(others)} schemes",
-            "'make rank' makes the report: which of your marks are lowest, and who has better ones?",
+            "the ranking (Plot) makes a report: which of your marks are lowest, and who has better ones?",
             points=1 if behind >= len(others) / 3 else 0,
         )
 

@@ -1,4 +1,4 @@
-"""`python -m fairlane.labs.grading 04`: grades the files of labs/04, or of another folder; `make -C labs/04 check` says the same."""
+"""`python -m fairlane.labs.grading 04`: grades the files of labs/04, or of another folder; `fairlane labs check 04` says the same."""
 
 from __future__ import annotations
 

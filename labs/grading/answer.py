@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,12 +34,13 @@ class Titled(Protocol):
 @dataclass(frozen=True)
 class Answer:
     """folder: where the student's files are. scratch: a folder that all checks of a grading share, for what is made of them. gives: the modules that the lab
-    gives (`given.place`). limits: of the process in which the answer's Python runs."""
+    gives (`given.place`). numbers: of this student's own lab (`fairlane.labs.keys`). limits: of the process in which the answer's Python runs."""
 
     folder: Path
     scratch: Path
     gives: tuple[str, ...] = given.DEFAULT
     includes: tuple[str, ...] = ("core.p4", "v1model.p4")
+    numbers: Mapping[str, float] = field(default_factory=dict)
     limits: apart.Limits = field(default_factory=lambda: apart.Limits(30.0))
 
     @functools.cached_property
@@ -73,6 +74,10 @@ class Answer:
         for check in checks:
             if check.title not in known:
                 raise Missed(f"not tried yet: '{check.title}' does not hold", "first make the checks before this one hold")
+
+    def number(self, name: str, standard: float) -> float:
+        """One of the numbers that a key draws; the lab's own without a key."""
+        return self.numbers.get(name, standard)
 
     def path(self, name: str) -> Path:
         """A file of the answer; Missed when it is not there."""

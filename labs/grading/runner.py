@@ -10,7 +10,7 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO, TextIOWrapper
@@ -78,14 +78,21 @@ class Grade:
         return {"lab": self.lab, "points": self.points, "of": self.of, "checks": checks, "tried": list(self.tried), "facts": self.facts}
 
 
-def grade(lab: str, checks: list[Check], folder: Path, files: Sequence[str] | None = None, gives: Sequence[str] = given.DEFAULT) -> Grade:
+def grade(
+    lab: str,
+    checks: list[Check],
+    folder: Path,
+    files: Sequence[str] | None = None,
+    gives: Sequence[str] = given.DEFAULT,
+    numbers: Mapping[str, float] | None = None,
+) -> Grade:
     """All checks of a lab, in order, on the files in `folder`. Nothing that they make of the answer stays. files: those of an answer; None: all that
-    are there. gives: the modules that an answer may import."""
+    are there. gives: the modules that an answer may import. numbers: of the student's own lab."""
     with TemporaryDirectory(prefix="fairlane-lab-") as name:
         scratch, answer = Path(name) / "grader", Path(name) / "answer"
         scratch.mkdir()
         strange = apart.only(files if files is not None else sorted(p.name for p in folder.iterdir()), folder, answer)
-        grading = Grading(Answer(answer, scratch, tuple(gives)))
+        grading = Grading(Answer(answer, scratch, tuple(gives), numbers=numbers or {}))
         scores = tuple(grading.score(check) for check in checks)
         tried = tuple(dict.fromkeys([*strange, *(score.tried for score in scores if score.tried)]))
         facts = scratch / "facts.json"

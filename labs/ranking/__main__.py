@@ -99,9 +99,9 @@ def _own(file: Path, kind: str, seed: int) -> tuple[Result, Result]:
             algorithms.use(answer, file.name, kind)
             return situations(kind, seed)
         except apart.Ended as error:
-            raise Missed(f"{file.name} ended its process (exit code {error.code})", "'make check' tells more") from error
+            raise Missed(f"{file.name} ended its process (exit code {error.code})", "'fairlane labs check 10' tells more") from error
         except apart.Late:
-            raise Missed(f"{file.name} does not come to an end", "'make check' names the line") from None
+            raise Missed(f"{file.name} does not come to an end", "'fairlane labs check 10' names the line") from None
         finally:
             if answer is not None:
                 answer.close()
