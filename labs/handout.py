@@ -106,7 +106,7 @@ def _commands(text: str, name: str) -> str:
         return text
     text = re.sub(r"(fairlane labs check) (\d\d)\b", rf"\1 \2 {name}/\2", text)
     text = re.sub(r"(python -m fairlane\.labs\.05\.control)\b", rf"\1 {name}/05", text)
-    text = re.sub(r"(python -m fairlane\.labs\.09\.runs)(?! --plot)\b", rf"\1 --answer {name}/09", text)
+    text = re.sub(r"(python -m fairlane\.labs\.09\.runs --seed \d+)", rf"\1 --answer {name}/09", text)
     return re.sub(r"\blabs/(\d\d)\b", rf"{name}/\1", text)
 
 

@@ -64,7 +64,7 @@ def test_a_copy_says_its_numbers_and_a_check_at_home_takes_them(tmp_path: Path) 
     assert keys.own(tmp_path / first / "07", labs.load("07").settings.vary) == numbers(first)
     assert keys.own(tmp_path / "own" / "07", labs.load("07").settings.vary) == {}
     seed = numbers(first, "09")["seed"]
-    assert f"09.runs --answer {first}/09 --seed {seed:g}" in (tmp_path / first / "09" / "README.md").read_text()
+    assert f"09.runs --seed {seed:g} --answer {first}/09" in (tmp_path / first / "09" / "README.md").read_text()
     assert f"seed {seed:g}." in (tmp_path / first / "09" / "findings.toml").read_text()
 
 
