@@ -75,3 +75,20 @@ def new_scheme(
         f"    fairlane stf -D CHOSEN -I {name} -I {p4src} {p4src}/als.p4 {name}/{name}.stf",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@new.command("lab")
+def new_lab(
+    number: Annotated[str, typer.Argument(help="The lab's number, two digits, such as 11.", show_default=False)],
+    title: Annotated[str, typer.Argument(help="Its title.", show_default=False)],
+) -> None:
+    """Write a lab with one function to fill in, its grader, solution and wrong answer, as a starting point for your own. In a checkout."""
+    from fairlane.labs import begun
+
+    files = begun.begin(number, title)
+    for line in (
+        *(f"written: {shown(path)}" for path in files),
+        f"grade its solution: fairlane labs check {number} teaching/{number}/solution",
+        f"add labs/{number}/answer.py to .gitignore: it is the student's own file",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
