@@ -26,6 +26,7 @@ use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{Ip, RawSpec};
 use fairlane_memory as _;
+use fairlane_random::nearest;
 use fairlane_virtual::record::{LinkSample, Measured, PortSample, QueueSample};
 use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
@@ -509,6 +510,22 @@ fn packet_test(program: PathBuf, test: PathBuf, verbose: bool) -> PyResult<(bool
     Ok((played.passed(), played.text(verbose)))
 }
 
+/// e^x, ln x and base^exponent, rounded to the nearest number; None where that takes more digits (`fairlane.arithmetic`).
+#[pyfunction]
+fn exp(x: f64) -> Option<f64> {
+    nearest::exp(x)
+}
+
+#[pyfunction]
+fn ln(x: f64) -> Option<f64> {
+    nearest::ln(x)
+}
+
+#[pyfunction]
+fn power(base: f64, exponent: f64) -> Option<f64> {
+    nearest::power(base, exponent)
+}
+
 /// Runs a fuzz target on an input; a fault ends the module. Raises ValueError for a target that there is not.
 #[cfg(feature = "fuzz")]
 #[pyfunction]
@@ -530,6 +547,9 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<host::HostEnd>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(packet_test, module)?)?;
+    module.add_function(wrap_pyfunction!(exp, module)?)?;
+    module.add_function(wrap_pyfunction!(ln, module)?)?;
+    module.add_function(wrap_pyfunction!(power, module)?)?;
     #[cfg(feature = "fuzz")]
     module.add_function(wrap_pyfunction!(fuzz, module)?)?;
     module.add_class::<Log>()?;
