@@ -179,7 +179,7 @@ def departure(answer: Answer) -> None:
         )
     # Single packets meet no queue, so a packet test sees no difference between the two.
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", answer.text("red.p4"), flags=re.DOTALL)
-    if "enq_qdepth" in text:
+    if re.search(r"\bred_queue\s*\.\s*write\s*\([^;]*\benq_qdepth", text):
         raise Missed(
             "red_queue gets enq_qdepth: how many packets waited when this one came, not how many wait now",
             "of which moment do arrivals want to know the queue: when the packet that leaves came, or when it leaves?",
