@@ -31,6 +31,7 @@ COMMANDS = {
     "compile": "programs",
     "switch": "programs",
     "stf": "programs",
+    "why": "why",
     "env": "env",
     "doctor": "doctor",
     "shell": "shell",

@@ -492,9 +492,9 @@ impl Network {
         self.inner.watch(Wanted { flow, part, back, number, before });
     }
 
-    /// Where the packet of `watch` was, as JSON: an array of stations (docs/why.md).
-    fn way(&self) -> String {
-        why::way(&self.inner)
+    /// Where the packet of `watch` was, as JSON: an array of stations (docs/why.md). root: the folder from which the names of programs' files count.
+    fn way(&self, root: PathBuf) -> String {
+        why::way(&self.inner, &root)
     }
 
     /// How many stations `way` would have.

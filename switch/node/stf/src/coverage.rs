@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use fairlane_pipeline::{Detail, PacketEvent, Program, Source, Step};
 use serde_json::json;
@@ -125,7 +126,7 @@ impl Coverage {
     }
 
     fn add_transitions(&mut self, program: &Program, counts: &BTreeMap<(i64, u32, Option<u32>), u64>) {
-        let lines = StateLines::of(program);
+        let lines = StateLines::of(program, Path::new(""));
         for parser in program.parsers() {
             for (at, state) in (0..).zip(&parser.states) {
                 for to in &state.next {

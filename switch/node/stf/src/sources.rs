@@ -1,7 +1,7 @@
 //! A program's files: BMv2's JSON does not say where parser states are declared, so they are looked for there.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fairlane_pipeline::{Program, Source};
 
@@ -12,8 +12,8 @@ pub struct StateLines {
 }
 
 impl StateLines {
-    /// Reads the program's files, as far as they are there.
-    pub fn of(program: &Program) -> StateLines {
+    /// Reads the program's files, as far as they are there. `root`: the folder from which their names count.
+    pub fn of(program: &Program, root: &Path) -> StateLines {
         let notes = program.notes();
         let conditions = notes.conditions.iter().filter_map(|c| c.source.as_ref());
         let all = notes.primitives.iter().chain(&notes.actions).chain(&notes.tables).flatten().chain(conditions);
@@ -25,7 +25,7 @@ impl StateLines {
             if files.contains_key(&path) {
                 continue;
             }
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let Ok(text) = std::fs::read_to_string(root.join(&path)) else { continue };
             let included = text.lines().filter_map(|line| line.trim_start().strip_prefix("#include \"")?.split('"').next());
             left.extend(included.map(|name| path.with_file_name(name)));
             files.insert(path, text);

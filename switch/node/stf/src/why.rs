@@ -1,5 +1,6 @@
 //! Why a packet of a script took its way: its steps, with the values before and after each.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use fairlane_pipeline::{Observing, PacketEvent, Program};
@@ -9,10 +10,11 @@ use crate::read::{Command, Script};
 use crate::run::{Player, RunError};
 use crate::sources::StateLines;
 
-/// Packets' steps as data (docs/why.md), parser states with their lines. The program must note values ([`Program::observed`]).
-pub fn explained(program: &Program, events: &[PacketEvent]) -> Vec<Json> {
+/// Packets' steps as data (docs/why.md), parser states with their lines. The program must note values ([`Program::observed`]). `root`: the
+/// folder from which the names of its files count.
+pub fn explained(program: &Program, events: &[PacketEvent], root: &Path) -> Vec<Json> {
     let mut steps = program.explained(events);
-    let lines = StateLines::of(program);
+    let lines = StateLines::of(program, root);
     for step in steps.iter_mut().filter(|step| step["kind"] == "state") {
         if let Some(source) = step["state"].as_str().and_then(|state| lines.find(state)) {
             step["source"] = json!({ "file": source.file, "line": source.line, "column": source.column, "text": source.fragment.trim() });
@@ -44,7 +46,7 @@ pub fn why(program: &Program, script: &Script, packet: usize) -> Result<Json, Ru
                     "line": statement.line,
                     "port": port,
                     "frame": hex(bytes),
-                    "steps": explained(&program, &steps),
+                    "steps": explained(&program, &steps, Path::new("")),
                     "out": out,
                 }));
             }

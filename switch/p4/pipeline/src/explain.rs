@@ -64,7 +64,7 @@ impl Story<'_> {
         step.insert("part".to_string(), json!(telling.part));
         step.insert("kind".to_string(), json!(kind));
         if let Some(holds) = telling.holds.take() {
-            step.insert("holds".to_string(), holds);
+            step.insert("begins".to_string(), holds);
         }
         if let Json::Object(more) = more {
             step.extend(more.into_iter().filter(|(_, value)| !value.is_null()));
@@ -164,6 +164,11 @@ impl Story<'_> {
             }
             Detail::Changed(changes) => {
                 let changes = changes.iter().filter_map(|change| self.change(change)).collect();
+                // What the switch sets between its blocks is no doing of the last statement.
+                let last = self.copies[of].last.and_then(|last| self.steps[last].get("part")).and_then(Json::as_str);
+                if last != Some(self.copies[of].part) {
+                    self.push(of, "switch", json!({ "text": "the switch sets metadata" }));
+                }
                 self.add(of, "changes", changes);
             }
             Detail::Reads(at, values) => {
@@ -222,6 +227,10 @@ impl Story<'_> {
             Detail::Extracting(header, _) => {
                 let name = program.ir.layout.headers.get(*header as usize).map(|h| &h.name);
                 self.push(of, "extract", json!({ "header": name }));
+            }
+            Detail::Set(set, value) => {
+                let name = program.notes.sets.get(*set as usize).and_then(|said| said.split('\'').nth(1));
+                self.push(of, "set", json!({ "name": name, "value": value }));
             }
             Detail::Key(id, at, key) => {
                 let key = key.iter().fold("0x".to_string(), |text, byte| format!("{text}{byte:02x}"));
