@@ -13,6 +13,11 @@ import math
 import operator
 from collections.abc import Iterable
 
+try:
+    from fairlane import native as _native
+except ImportError:  # not built
+    _native = None  # type: ignore[assignment]
+
 # libmpdec computes with integers. Its results, of 30 digits, are rounded once more to the 17 of a float: to the nearest one, except where the digits
 # from the 18th to the 30th are those of a tie.
 _DIGITS = decimal.Context(prec=30, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[decimal.InvalidOperation])
@@ -21,17 +26,24 @@ _LEAST, _SMALL = decimal.Decimal("1e-32"), decimal.Decimal("0.1")
 
 def exp(x: float) -> float:
     """e^x; infinite above 709.78, where `math.exp` raises OverflowError."""
-    return float(_DIGITS.exp(decimal.Decimal(x)))
+    found = _native.exp(x) if _native else None
+    return float(_DIGITS.exp(decimal.Decimal(x))) if found is None else found
 
 
 def log(x: float) -> float:
     """The natural logarithm of a number of at least 0."""
-    return float(_DIGITS.ln(decimal.Decimal(x)))
+    found = _native.ln(x) if _native else None
+    return float(_DIGITS.ln(decimal.Decimal(x))) if found is None else found
+
+
+def power(base: float, exponent: float) -> float:
+    """base^exponent, of a positive base."""
+    found = _native.power(base, exponent) if _native else None
+    return _power(base, exponent) if found is None else found
 
 
 @functools.lru_cache(maxsize=4096)  # 60 us; algorithms ask for the same again
-def power(base: float, exponent: float) -> float:
-    """base^exponent, of a positive base."""
+def _power(base: float, exponent: float) -> float:
     return float(_DIGITS.exp(_DIGITS.multiply(decimal.Decimal(exponent), _DIGITS.ln(decimal.Decimal(base)))))
 
 

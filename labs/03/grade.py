@@ -110,6 +110,7 @@ def burst(answer: Answer) -> None:
 
 @check(3, "between the thresholds, drops are as many as p_b says, and spread evenly")
 def between(answer: Answer) -> None:
+    answer.needs(average)
     drops_at_all(answer)
     count = 3000
     passed = set(admitted(play(answer, red(0), *state((MINIMUM + MAXIMUM) / 2, 10), *packets(count))))
@@ -188,7 +189,7 @@ def network(answer: Answer) -> None:
         queue="red",
         buffer="60",
         duration_s=20,
-        programs=[answer.path("red.p4")],
+        programs=[answer.program("red.p4")],
     )
     link = result.bottleneck
     drops, mean = link["drops"], link["mean_queue_packets"]

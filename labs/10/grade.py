@@ -125,6 +125,7 @@ def measured(answer: Answer) -> Measures:
     if not kept.is_file():
         algorithms.use(answer, FILE, KIND)
         kept.write_text(json.dumps(measure(KIND, *situations(KIND)).as_json()), encoding="utf-8", newline="\n")
+        answer.note("measures", json.loads(kept.read_text(encoding="utf-8")))
     return Measures(**json.loads(kept.read_text(encoding="utf-8")))
 
 
@@ -158,7 +159,7 @@ def rank(answer: Answer) -> None:
     if behind < len(others) / 2:
         raise Missed(
             f"{own:.1f} of 100: ahead of {behind} of {len(others)} schemes",
-            "'make rank' makes the report: which of your marks are lowest, and who has better ones?",
+            "the ranking (Plot) makes a report: which of your marks are lowest, and who has better ones?",
             points=1 if behind >= len(others) / 3 else 0,
         )
 

@@ -36,7 +36,15 @@ def _takes_signals(pid: int) -> bool:
 
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not FAIRLANE.is_file(), reason="no fairlane in .venv/bin: run 'make build'")
-@pytest.mark.parametrize(("number_of_signal", "times"), [(signal.SIGINT, 12), (signal.SIGTERM, 4), (signal.SIGHUP, 4)])
+@pytest.mark.parametrize(
+    ("number_of_signal", "times"),
+    [
+        (signal.SIGINT, 6),
+        (signal.SIGTERM, 2),
+        (signal.SIGHUP, 2),
+        *(pytest.param(number, 20, marks=pytest.mark.long) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_an_interrupt_at_any_moment_of_the_start_gives_its_code_and_no_traceback(number_of_signal: int, times: int, tmp_path: Path) -> None:
     """Ctrl-C goes to a process group, as a terminal has it, so that every process gets it; the others to the command alone, as from `kill`."""
     seed = random.randrange(2**32)

@@ -35,7 +35,7 @@ def experiment(network: str, bottleneck: str, pairs: list[tuple[int, int]]) -> E
     ("network", "bottleneck", "pairs", "most_hops"),
     [
         # Up to half of the circle, which two ways of equal cost lead to; the time to live of 64 allows for 63 switches.
-        ('kind = "ring"\nswitches = 300\nhosts_per_switch = 1\n', "s1->s2", [(1, 2), (290, 20), (300, 255), (256, 300), (150, 140)], 46),
+        pytest.param('kind = "ring"\nswitches = 300\nhosts_per_switch = 1\n', "s1->s2", [(1, 2), (290, 20), (300, 255), (256, 300), (150, 140)], 46, marks=pytest.mark.long),
         ('kind = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 400\n', "leaf1->spine1", [(1, 401), (400, 800), (255, 256), (700, 300)], 3),
     ],
 )  # fmt: skip

@@ -134,7 +134,15 @@ def test_nothing_else_changes_its_draws(tmp_path: Path) -> None:
     assert drawn(load(tmp_path, WEB, seed=2).flows) != alone
 
 
-@pytest.mark.parametrize("of", ["", ', of = "s1->s2"', ', of = "hosts"', ', of = "h1->s1"'])
+@pytest.mark.parametrize(
+    "of",
+    [
+        "",
+        ', of = "s1->s2"',
+        pytest.param(', of = "hosts"', marks=pytest.mark.long),
+        pytest.param(', of = "h1->s1"', marks=pytest.mark.long),
+    ],
+)
 def test_a_load_is_a_part_of_the_capacity(tmp_path: Path, of: str) -> None:
     capacity, offered = {
         "": (10e6, 0.4),

@@ -61,7 +61,10 @@ def draws(draw: Callable[[random.Random], tuple[float, ...]]) -> Iterator[tuple[
     return (draw(rng) for _ in range(1500))
 
 
-def test_each_function_gives_the_nearest_number() -> None:
+@pytest.mark.parametrize("how", ["core", "digits"])
+def test_each_function_gives_the_nearest_number(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "digits":
+        monkeypatch.setattr(arithmetic, "_native", None)
     for (x,) in draws(lambda rng: (rng.uniform(-40, 40),)):
         assert arithmetic.exp(x) == nearest(exp(fixed(x))), x
     for (x,) in draws(lambda rng: (10 ** rng.uniform(-9, 9),)):
@@ -70,6 +73,17 @@ def test_each_function_gives_the_nearest_number() -> None:
         assert arithmetic.power(base, exponent) == nearest(exp(fixed(exponent) * log(fixed(base)) >> BITS)), (base, exponent)
     for (x,) in draws(lambda rng: (rng.uniform(-1e6, 1e6),)):
         assert arithmetic.cube(x) == float(Fraction(x) ** 3), x
+
+
+def test_where_the_core_is_sure() -> None:
+    """Everywhere, but near 1, whose logarithm is small, at ties, and near the ends of the range."""
+    native = pytest.importorskip("fairlane.native")
+    assert None not in [native.ln(x) for (x,) in draws(lambda rng: (10 ** rng.uniform(-299, 299),))]
+    assert None not in [native.exp(x) for (x,) in draws(lambda rng: (rng.uniform(-700, 700),))]
+    assert None not in [native.power(*x) for x in draws(lambda rng: (10 ** rng.uniform(-6, 6), rng.uniform(-3, 3)))]
+    assert native.power(1.5 + 2.0**-26, 2.0) is None  # a tie: its square has 54 digits
+    assert native.ln(1 + 2.0**-50) is None and arithmetic.log(1 + 2.0**-50) == 2.0**-50 * (1 - 2.0**-51)
+    assert native.ln(1.0) is None and native.ln(0.0) is None and native.exp(701.0) is None and native.power(0.0, 0.5) is None
 
 
 def test_ends_of_the_range() -> None:

@@ -49,6 +49,7 @@ def test_als_3_has_the_same_means_in_virtual_time_and_in_mininet(tmp_path: Path)
     assert all(r.agrees for r in compared), f"\n{fabrics.table(compared)}"
 
 
+@pytest.mark.long
 def test_flows_of_other_kinds_run_on_both(tmp_path: Path) -> None:
     """No file: constant bit rate within what the link has, and RAP beside it; each with its own settings."""
     words = (
@@ -81,6 +82,7 @@ def test_flows_of_other_kinds_run_on_both(tmp_path: Path) -> None:
         assert (folder / "rates.png").is_file() and not (folder / "fair_rate.png").is_file()
 
 
+@pytest.mark.long
 def test_video_above_ssvp_runs_on_both(tmp_path: Path) -> None:
     """Three videos share 1 Mb/s [SSVP fig 3]: together they fill it, and what each sender produced has left, waits or was thrown away."""
     words = ("ssvp-3", "--at", "kind=ssvp", "--at", "reading=additive", "--at", "application=mpeg4", "--duration", "20")

@@ -156,6 +156,7 @@ def test_tcp_takes_segments_of_the_path_mtu(tmp_path: Path) -> None:
 
 @needs_switch
 @needs_mininet
+@pytest.mark.long
 def test_mininet_has_the_means_of_virtual_time(tmp_path: Path) -> None:
     file = written(tmp_path, ("als", "cbr", "tcp-sack"))
     virtual, real = (goodputs(run(file, tmp_path / fabric, 6, fabric)) for fabric in ("virtual", "mininet"))
@@ -166,6 +167,7 @@ def test_mininet_has_the_means_of_virtual_time(tmp_path: Path) -> None:
 
 @needs_switch
 @needs_mininet
+@pytest.mark.long
 def test_files_run_over_ipv6_on_mininet(tmp_path: Path) -> None:
     """They have a process of their own, which is not iperf3."""
     file = written(tmp_path, ("tcp-cubic",), "[tcp-cubic]\nfile_bytes = 400_000\n")

@@ -119,6 +119,7 @@ def test_rates_and_checksums_are_the_same_on_both_fabrics(tmp_path: Path) -> Non
     assert goodputs[1] == pytest.approx(goodputs[0], rel=0.05)
 
 
+@pytest.mark.long
 def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A seed loses the same on both fabrics as long as the same frames come."""
     found = summaries(tmp_path, FILE)
@@ -143,6 +144,7 @@ def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFix
     assert trips == pytest.approx([0.059] * len(trips), rel=0.1)
 
 
+@pytest.mark.long
 def test_packets_of_9000_bytes(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text(LARGE)
     found = summaries(tmp_path, tmp_path / "e.toml")

@@ -47,6 +47,7 @@ def means(folder: Path) -> dict[str, float]:
     }
 
 
+@pytest.mark.long
 def test_means_agree_with_virtual_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Virtual time: the mean of two seeds, between which goodput and round trips vary by about 3%."""
     runs = {f"virtual-{seed}": ["--seed", str(seed)] for seed in (1, 2)}

@@ -208,6 +208,7 @@ sizes = { mean_bytes = 10_000 }
 """
 
 
+@pytest.mark.long
 def test_files_and_queries_take_as_long_as_in_virtual_time(tmp_path: Path) -> None:
     """A file alone within a tenth: after slow start it is the link that counts. Means of queries within a factor: machines that are shared are late."""
     summary, out, printed = run(tmp_path, FILES, 8.0)

@@ -118,7 +118,7 @@ def test_a_run_whose_switches_stood_still_is_not_valid(start: Callable[..., Run]
     assert "INVALID" in run.printed() and "wrote no counters for" in run.printed()
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long), (signal.SIGINT, 130)])
 def test_a_signal_ends_a_run_in_order(start: Callable[..., Run], number: int, code: int) -> None:
     run = start("--duration", "40")
     run.wait_for(flows_are_up)

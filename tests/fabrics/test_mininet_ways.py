@@ -163,6 +163,7 @@ def lost(summary: dict[str, Any]) -> dict[str, int]:
     return {flow["name"]: flow["lost_packets"] for flow in summary["flows"]}
 
 
+@pytest.mark.long
 def test_a_failed_link_loses_as_much_as_in_virtual_time(tmp_path: Path) -> None:
     """The flows of the link lose 100 packets a second for half a second, then take another way; the others lose none. The control plane learns of both ends."""
     outs = {name: run(tmp_path, FAILING, 8.0, *more, name=name) for name, more in (("virtual", ()), ("mininet", on_mininet()))}
@@ -201,6 +202,7 @@ def test_a_failed_link_loses_as_much_as_in_virtual_time(tmp_path: Path) -> None:
                 assert mean * 10e6 == pytest.approx(len(used) * 211_200, rel=0.05, abs=3000), (name, part, spine)
 
 
+@pytest.mark.long
 def test_flows_use_the_links_that_they_name(tmp_path: Path) -> None:
     """A host with two links, its packets on each of them, and the rates of virtual time."""
     example, outs = ROOT / "docs/examples/two-links.toml", {}

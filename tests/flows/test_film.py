@@ -177,6 +177,7 @@ def test_the_encoder_keeps_the_rate_that_it_is_told(tmp_path: Path, rate_bps: in
 
 @needs_gstreamer
 @needs_ffmpeg
+@pytest.mark.long
 def test_quality_falls_with_the_rate_and_with_losses(tmp_path: Path) -> None:
     film = drawn(tmp_path)
     means = {}
@@ -235,6 +236,7 @@ def test_the_program_beside_says_why_it_ended(tmp_path: Path, capfd: pytest.Capt
 @pytest.mark.skipif(not has_switch, reason="needs the switch and the compiler (make build)")
 @needs_gstreamer
 @needs_ffmpeg
+@pytest.mark.long
 def test_a_film_on_mininet(tmp_path: Path) -> None:
     done = subprocess.run(
         [probes.program("fairlane") or "fairlane", "film", "scream", "--rate", "1500kbit", "--seconds", "12", "--fabric", "mininet", "--grpc-port", "29759", "--out", str(tmp_path / "out")],

@@ -116,6 +116,7 @@ def test_each_flow_has_ports_of_its_own(tmp_path: Path) -> None:
     assert ports == {(17, 5004), (17, 5005), (17, 5006), (17, 5007), (17, 5008), (17, 5009), (6, 5207)}
 
 
+@pytest.mark.long
 def test_a_workload_loads_its_link(tmp_path: Path) -> None:
     web = '[[workloads]]\nname = "web"\nkind = "tcp-cubic"\narrivals = { load = 0.3 }\nsizes = { mean_bytes = 10_000 }\n'
     result = run(tmp_path, web, duration=60.0, window_from=0.0)

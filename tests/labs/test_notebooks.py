@@ -81,6 +81,7 @@ def test_a_cell_that_fails_is_told(answers: dict[str, list[dict]]) -> None:
     assert "code cell 2:\nx / 0" in answer["failed"] and "ZeroDivisionError" in answer["failed"]
 
 
+@pytest.mark.long
 def test_a_notebook_runs_in_a_kernel(tmp_path: Path) -> None:
     """Written as `make notebooks` writes it, and run by Jupyter's own client: tables, plots and controls arrive."""
     target = tmp_path / "lab.ipynb"

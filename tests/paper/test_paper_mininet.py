@@ -185,6 +185,7 @@ def test_the_files_at_hand_can_run_there() -> None:
 @pytest.mark.root
 @pytest.mark.timeout(240)
 @pytest.mark.skipif(bool(LACKING), reason=LACKING)
+@pytest.mark.long
 def test_a_row_is_run_for_real_once_and_shown_beside_virtual_time(tmp_path: Path) -> None:
     (tmp_path / "both.toml").write_text(FILE)
 

@@ -68,7 +68,11 @@ def test_the_committed_page_is_that_of_its_index() -> None:
 PUBLISHED = {row["row"]: row for row in json.loads((results.FILES / index.FILE).read_text())["rows"]}
 
 
-@pytest.mark.parametrize("row", make.ids())
+LONG = {"als-mixed-b", "daa-3", "daa-7", "daa-t1", "ssvp-4c"}
+"""Rows whose cheapest run takes more than 5 s."""
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, marks=[pytest.mark.long] if row in LONG else []) for row in make.ids()])
 def test_a_row_is_as_new_as_the_code_or_says_that_it_is_not(row: str) -> None:
     """One run of each row gives what the published page was made from. If not: 'make paper', then 'make paper-results'; or, until then,
     'make paper-results ARGS=--check', which marks the row on the page."""

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `stream.rs` | a stream, and how its key follows from seed and name |
 //! | `draws.rs` | what a component draws from its stream |
+//! | `nearest.rs` | exponential, logarithm and power rounded to the nearest number |
 //!
 //! The same seed and name give the same numbers on every x86-64 machine: the generator and the logarithms come from crates at pinned
 //! versions, never from the platform's mathematics library.
@@ -11,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod draws;
+pub mod nearest;
 mod stream;
 
 pub use draws::{seed_of, Rng};

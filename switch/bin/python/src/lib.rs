@@ -28,6 +28,7 @@ use fairlane_device::DropCause;
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{Ip, RawSpec};
 use fairlane_memory as _;
+use fairlane_random::nearest;
 use fairlane_virtual::record::{LinkSample, Measured, PortSample, QueueSample};
 use fairlane_virtual::{
     Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError, Wanted,
@@ -560,6 +561,22 @@ fn why_packet(program: PathBuf, script: &str, packet: usize, name: &str, include
     found.map(|found| found.to_string()).map_err(|error| refused(format!("{name}:{}: {}", error.line, error.message)))
 }
 
+/// e^x, ln x and base^exponent, rounded to the nearest number; None where that takes more digits (`fairlane.arithmetic`).
+#[pyfunction]
+fn exp(x: f64) -> Option<f64> {
+    nearest::exp(x)
+}
+
+#[pyfunction]
+fn ln(x: f64) -> Option<f64> {
+    nearest::ln(x)
+}
+
+#[pyfunction]
+fn power(base: f64, exponent: f64) -> Option<f64> {
+    nearest::power(base, exponent)
+}
+
 /// Runs a fuzz target on an input; a fault ends the module. Raises ValueError for a target that there is not.
 #[cfg(feature = "fuzz")]
 #[pyfunction]
@@ -582,6 +599,9 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(packet_test, module)?)?;
     module.add_function(wrap_pyfunction!(why_packet, module)?)?;
+    module.add_function(wrap_pyfunction!(exp, module)?)?;
+    module.add_function(wrap_pyfunction!(ln, module)?)?;
+    module.add_function(wrap_pyfunction!(power, module)?)?;
     #[cfg(feature = "fuzz")]
     module.add_function(wrap_pyfunction!(fuzz, module)?)?;
     module.add_class::<Log>()?;

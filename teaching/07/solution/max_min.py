@@ -1,6 +1,6 @@
 """Lab 7: max-min fair shares by progressive filling [ALS sec 2].
 
-`.venv/bin/python labs/07/max_min.py` prints the shares of the paper's chain.
+`python labs/07/max_min.py` prints the shares of the paper's chain.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lab 2: what a run's figures mean.
 
-.venv/bin/python labs/02/measure.py FOLDER      a folder that `fairlane run` wrote
+python labs/02/measure.py FOLDER      a folder that `fairlane run` wrote
 """
 
 from __future__ import annotations
