@@ -86,13 +86,14 @@ def _row(row: Row, step: dict[str, Any], decides: str | None, last: bool, files:
 
 def _line(line: Line) -> str:
     name = escape(line.name)
-    if line.kind in ("hit", "miss", "other", "note"):
-        return f'<tr class="{line.kind}"><td>{name}</td><td>{escape(line.after)}</td></tr>'
+    if line.kind in story.SIGNS:
+        return f'<tr class="{line.kind}"><td>{story.SIGNS[line.kind]}{name}</td><td>{escape(line.after)}</td></tr>'
     if line.kind == "read":
         return f'<tr class="read"><td>{name}</td><td>{escape(line.before)}</td></tr>'
     before = f'<span class="before">{escape(line.before)}</span> &rarr; ' if line.before and line.after else escape(line.before)
     after = f'<span class="after">{escape(line.after)}</span>' if line.after else ""
-    return f'<tr class="{line.kind}"><td>{name}</td><td>{before}{after}</td></tr>'
+    kind = line.kind if line.before or line.kind == "cell" else "new"
+    return f'<tr class="{kind}"><td>{name}</td><td>{before}{after}</td></tr>'
 
 
 def _sources(files: dict[str, dict[int, str]], sources: Sources) -> Iterator[str]:

@@ -11,7 +11,8 @@ from fairlane.why import values
 from fairlane.why.sources import Sources
 
 Step = dict[str, Any]
-_PLURALS = {1: "entry"}
+SIGNS = {"hit": "+ ", "other": "= ", "miss": "- ", "note": ""}
+"""Before lines of entries: the one that matched, others that match, those that do not."""
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,11 @@ def _row(row: Row, decides: bool) -> Iterator[Text]:
 
 def _line(line: Line) -> Iterator[Text]:
     margin, style = " " * (_GUTTER + 4), _STYLES[line.kind]
-    if line.kind in ("hit", "miss", "other", "note"):
-        sign = {"hit": "+ ", "miss": "- ", "other": "= "}.get(line.kind, "")
+    if line.kind in story.SIGNS:
         more = f"   ({line.after})" if line.after else ""
-        pieces = textwrap.wrap(f"{sign}{line.name}{more}", WIDTH - len(margin), subsequent_indent="  ", break_on_hyphens=False)
+        pieces = textwrap.wrap(
+            f"{story.SIGNS[line.kind]}{line.name}{more}", WIDTH - len(margin), subsequent_indent="  ", break_on_hyphens=False
+        )
         yield from (Text(margin) + Text(piece, style) for piece in pieces)
         return
     value = line.before if line.kind == "read" else line.after

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 
 _MAC_BITS, _IPV4_BITS, _IPV6_BITS = 48, 32, 128
-_ADDRESSES = ("addr", "dst", "src", "destination", "source", "hop", "ip")
+_ADDRESSES = ("addr", "dst", "src", "destination", "source", "next_hop", "nexthop")
 _MACS = ("addr", "dst", "src", "mac", "eth")
 _IN_HEX = ("ether_type", "ethertype", "checksum", "csum", "flags")
 _HEX_BITS = 8

@@ -116,7 +116,7 @@ def _because(steps: list[Step], decided: int) -> str:
     text, line = source.get("text", "a statement"), source.get("line")
     where = f"line {line}, " if line else ""
     table, condition = _table_of(steps, decided), _condition_of(steps, decided)
-    because = f"{where}{text}"
+    because = f"{where}{text.rstrip(';')}"
     if table is not None:
         step = steps[table]
         action = step["runs"]["name"].rpartition(".")[2]

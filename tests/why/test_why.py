@@ -278,7 +278,7 @@ def test_values_are_written_as_people_write_them() -> None:
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """TCP over a short queue, which drops, with the record of packets."""
     folder = tmp_path_factory.mktemp("why")
-    options = ["--flow", "tcp-sack:2", "--duration", "2", "--queue-packets", "10", "--packets", "packets.csv", "--out", "results"]
+    options = ["--flow", "tcp-sack:2", "--duration", "2", "--buffer", "10", "--packets", "packets.csv", "--out", "results"]
     done = subprocess.run(
         [sys.executable, "-m", "fairlane", "run", "dumbbell", *options], cwd=folder, capture_output=True, text=True, timeout=120
     )
