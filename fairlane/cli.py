@@ -33,6 +33,7 @@ COMMANDS = {
     "stf": "programs",
     "fmt": "programs",
     "lsp": "programs",
+    "why": "why",
     "env": "env",
     "doctor": "doctor",
     "shell": "shell",
