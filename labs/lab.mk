@@ -1,4 +1,4 @@
-# What every lab's Makefile is: `make check` grades the files here, `make check ANSWER=solution` those of another folder.
+# What every lab's Makefile is: `make check` grades the files here, `make check ANSWER=FOLDER` those of another folder.
 
 LAB := $(notdir $(CURDIR))
 ROOT := $(abspath $(CURDIR)/../..)

@@ -1,6 +1,6 @@
 """A lab's skeletons, which are made from its solution: the only source of both.
 
-In a file of `labs/NN/solution`, comments mark the lines that a student has to write, and the lines that stand there in the skeleton:
+In a file of `teaching/NN/solution`, comments mark the lines that a student has to write, and the lines that stand there in the skeleton:
 
     def share(rate_bps, n):
         # BEGIN SOLUTION
@@ -10,7 +10,8 @@ In a file of `labs/NN/solution`, comments mark the lines that a student has to w
         # END SOLUTION
 
 SKELETON and the lines after it may be left out. In P4 a comment begins with `//`. `python -m fairlane.labs.skeletons` writes each skeleton
-that is missing in a checkout; `make build` calls it. A student changes these files in place, so nothing overwrites them.
+that is missing in a checkout; `make build` calls it. A student changes these files in place, so nothing overwrites them. A wheel has the skeletons as they are, and no
+solutions: `scripts/hatch_build.py` puts them in.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).resolve().parent
+TEACHING = FOLDER.parent / "teaching"
+"""Solutions, wrong answers and model answers: of a checkout, never of a wheel."""
 _MARK = re.compile(r" *(?:#|//) (BEGIN SOLUTION|SKELETON|END SOLUTION)\n")
 _COMMENT = re.compile(r"( *)(?:#|//) ?(.*\n)")
 _AFTER = {"": ("BEGIN SOLUTION",), "BEGIN SOLUTION": ("SKELETON", "END SOLUTION"), "SKELETON": ("END SOLUTION",)}
@@ -33,7 +36,7 @@ class Halves(NamedTuple):
 
 
 def read(source: Path) -> Halves:
-    """Both texts of a file of `labs/NN/solution`. ValueError names the line of a mark that is out of place."""
+    """Both texts of a file of `teaching/NN/solution`. ValueError names the line of a mark that is out of place."""
     skeleton, solution, within = [], [], ""
     lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
     for number, line in enumerate([*lines, ""], 1):
@@ -53,8 +56,13 @@ def read(source: Path) -> Halves:
     return Halves("".join(skeleton), "".join(solution))
 
 
+def sources() -> list[Path]:
+    """The files of all solutions."""
+    return sorted(TEACHING.glob("[0-9][0-9]/solution/*.*"))
+
+
 if __name__ == "__main__":
-    for source in FOLDER.glob("[0-9][0-9]/solution/*.*"):
-        skeleton = source.parents[1] / source.name
+    for source in sources():
+        skeleton = FOLDER / source.parents[1].name / source.name
         if not skeleton.exists():
             skeleton.write_text(read(source).skeleton, encoding="utf-8", newline="\n")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,8 @@ class Build(BuildHookInterface):  # type: ignore[type-arg]
         if version != "editable" and (commit := _commit(root)):
             (made / "commit.json").write_text(json.dumps(commit) + "\n")
             build_data["force_include"][str(made / "commit.json")] = "fairlane/commit.json"
+        if version != "editable":
+            build_data["force_include"] |= _skeletons(root, made) | _pages(root)
         if self.target_name != "wheel":
             return
         # Python reads this line at its start and puts the names of BMv2's packages behind all others. sudo passes PATH on, and never
@@ -45,6 +48,40 @@ class Build(BuildHookInterface):  # type: ignore[type-arg]
         platform = os.environ.get("FAIRLANE_PLATFORM") or mac or sysconfig.get_platform()
         build_data["pure_python"] = False
         build_data["tag"] = f"cp310-abi3-{platform.replace('-', '_').replace('.', '_')}"
+
+
+def _module(root: Path, name: str) -> Any:
+    """A module of the labs that needs Python's own alone."""
+    spec = importlib.util.spec_from_file_location(name, root / "fairlane" / "labs" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _pages(root: Path) -> dict[str, str]:
+    """Pages of docs/ that the labs' texts name. An sdist has them already."""
+    if not (root / "docs").is_dir():
+        return {}
+    return {str(root / name): f"fairlane/labs/more/{name}" for name in _module(root, "handout").pages(root)}
+
+
+def _skeletons(root: Path, made: Path) -> dict[str, str]:
+    """The labs' files for students, by their places in a package: made from the solutions, which no package has. An sdist has them already."""
+    skeletons = _module(root, "skeletons")
+    found = {}
+    for source in skeletons.sources():
+        number = source.parents[1].name
+        target = made / "labs" / number / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(skeletons.read(source).skeleton, encoding="utf-8", newline="\n")
+        found[str(target)] = f"fairlane/labs/{number}/{source.name}"
+    if not found:
+        for toml in (root / "fairlane" / "labs").glob("[0-9][0-9]/lab.toml"):
+            files = re.search(r"^files = \[(.*)\]$", toml.read_text(encoding="utf-8"), re.MULTILINE)
+            for name in re.findall(r'"([^"]+)"', files[1] if files else ""):
+                found[str(toml.with_name(name))] = f"fairlane/labs/{toml.parent.name}/{name}"
+    return found
 
 
 def _names() -> tuple[str, str]:

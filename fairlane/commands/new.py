@@ -50,10 +50,21 @@ def new_algorithm(
 @new.command("scheme")
 def new_scheme(
     name: Annotated[str, typer.Argument(help="Name of the queue management: lower case, words joined by hyphens.", show_default=False)],
+    chosen: Annotated[
+        bool,
+        typer.Option(
+            "--chosen",
+            help="NAME is the folder of a scheme that exists: only write its chosen.p4 and chosen_headers.p4 anew, after a change of name, places or header in scheme.py.",
+        ),
+    ] = False,
 ) -> None:
     """Write a folder with a working queue management, as a starting point for your own."""
     from fairlane import skeleton_scheme
 
+    if chosen:
+        for path in skeleton_scheme.choose(Path(name)):
+            console.print(f"written: {shown(path)}", highlight=False, markup=False, soft_wrap=True)
+        return
     files = [shown(path) for path in skeleton_scheme.scheme(name, Path())]
     p4src = shown(probes.PACKAGE / "p4src") if not probes.in_checkout() else "p4src"
     for line in (
@@ -62,5 +73,22 @@ def new_scheme(
         f"    fairlane run dumbbell --flow tcp-sack:4 --scheme {name} --queue {name}",
         "its packet test:",
         f"    fairlane stf -D CHOSEN -I {name} -I {p4src} {p4src}/als.p4 {name}/{name}.stf",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@new.command("lab")
+def new_lab(
+    number: Annotated[str, typer.Argument(help="The lab's number, two digits, such as 11.", show_default=False)],
+    title: Annotated[str, typer.Argument(help="Its title.", show_default=False)],
+) -> None:
+    """Write a lab with one function to fill in, its grader, solution and wrong answer, as a starting point for your own. In a checkout."""
+    from fairlane.labs import begun
+
+    files = begun.begin(number, title)
+    for line in (
+        *(f"written: {shown(path)}" for path in files),
+        f"grade its solution: fairlane labs check {number} teaching/{number}/solution",
+        f"add labs/{number}/answer.py to .gitignore: it is the student's own file",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -85,7 +85,7 @@ class Options:
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
     change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet. packets: a record of their
     stays in queues. cores: processes over which the network is divided; None: as many as make the run faster. ranks: of MPI, over which it is divided in their place: each of them
-    runs this. The records are the same."""
+    runs this. The records are the same. explains: switches are ready to keep a packet's steps, and slower."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -97,6 +97,7 @@ class Options:
     packets: PacketRecord | None = None
     cores: int | None = 1
     ranks: Ranks | None = None
+    explains: bool = False
 
 
 @dataclass
@@ -248,7 +249,7 @@ def build(
     plane = control_plane.plane_of(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
-    network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
+    network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS), explains=options.explains)
     for i, name in enumerate(topology.switches):
         network.add_switch(name, i + 1, cpu_port=CPU_PORT, priorities=max(p.link.priorities for p in topology.ports()[name]))
     for name in topology.hosts:

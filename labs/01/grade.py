@@ -153,6 +153,17 @@ def expired(answer: Answer) -> None:
         )
 
 
+def asks_first(answer: Answer) -> None:
+    """Missed when nothing keeps the ingress from a header that is not there: this switch reads zeros there, another one anything (primer.md)."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", answer.text(PROGRAM), flags=re.DOTALL)
+    ingress = text[text.find("control RouterIngress") :].partition("control RouterEgress")[0]
+    if not re.search(r"isValid|ether_type|parser_error", ingress):
+        raise Missed(
+            "an ARP frame: RouterIngress reads fields of an IPv4 header that is not there",
+            "a header that the parser has not found has no defined values: which method tells whether it is there?",
+        )
+
+
 @check(1, "what is not IPv4, is damaged, or has no route is dropped")
 def broken(answer: Answer) -> None:
     forwards_at_all(answer)
@@ -174,13 +185,14 @@ def broken(answer: Answer) -> None:
         bytes.fromhex("ffffffffffff08000000011108060001080006040001") + bytes(20),
         "what does the table look at when there is no IPv4 header?",
     )
+    asks_first(answer)
 
 
 @check(2, "three routers and three hosts: everybody reaches everybody, in virtual time", NETWORK_S)
 def network(answer: Answer) -> None:
     forwards_at_all(answer)
     answer.p4(PROGRAM)
-    found = programs.find(topology.read(NETWORK), [answer.path(PROGRAM)], targets.compiler(), answer.scratch)
+    found = programs.find(topology.read(NETWORK), [answer.program(PROGRAM)], targets.compiler(), answer.scratch)
     transfers = virtual_network.run(topology.read(NETWORK), found, None, lambda _: None)
     lost = [f"{t.source} to {t.target}" for t in transfers if not t.arrived]
     if lost:
@@ -200,7 +212,7 @@ def _tested(answer: Answer, fault: Fault | None) -> str:
         if text.count(fault.find) != 1:
             raise RuntimeError(f"p4src/{fault.file} has changed: {fault.find!r} is {text.count(fault.find)} times in it")
         path.write_text(text.replace(fault.find, fault.replace))
-    said = stf(Answer(folder, folder).p4(program.name), answer.text(TEST))
+    said = stf(Answer(folder, folder).compiled(program, folder), answer.text(TEST))
     if place := re.match(r"als\.stf:(\d+: .*)", said):
         raise Missed(f"{TEST}:{place[1]}", "the head of the skeleton lists the commands; the table and its action are those of router.p4")
     return said.replace("als.stf: ", "")

@@ -1,4 +1,4 @@
-"""How much of a link of 2 Mb/s two TCP flows keep against a constant rate: `.venv/bin/python labs/02/squeeze.py` draws results/lab-02/squeeze.png.
+"""How much of a link of 2 Mb/s two TCP flows keep against a constant rate: `python labs/02/squeeze.py` draws results/lab-02/squeeze.png.
 
 A constant rate of 0 to 2.4 Mb/s, with drop-tail and with RED; twelve runs in virtual time.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from functools import cache
 
 from fairlane import api
@@ -110,6 +111,7 @@ def burst(answer: Answer) -> None:
 
 @check(3, "between the thresholds, drops are as many as p_b says, and spread evenly")
 def between(answer: Answer) -> None:
+    answer.needs(average)
     drops_at_all(answer)
     count = 3000
     passed = set(admitted(play(answer, red(0), *state((MINIMUM + MAXIMUM) / 2, 10), *packets(count))))
@@ -175,6 +177,13 @@ def departure(answer: Answer) -> None:
             f"a packet leaves and none waits behind it: red_queue says {seen.register('red_queue')}",
             "egress knows how many packets wait, and ingress does not; who writes it down?",
         )
+    # Single packets meet no queue, so a packet test sees no difference between the two.
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", answer.text("red.p4"), flags=re.DOTALL)
+    if re.search(r"\bred_queue\s*\.\s*write\s*\([^;]*\benq_qdepth", text):
+        raise Missed(
+            "red_queue gets enq_qdepth: how many packets waited when this one came, not how many wait now",
+            "of which moment do arrivals want to know the queue: when the packet that leaves came, or when it leaves?",
+        )
 
 
 @check(3, "four TCP flows share a link of 4 Mb/s, in virtual time", NETWORK_S)
@@ -188,7 +197,7 @@ def network(answer: Answer) -> None:
         queue="red",
         buffer="60",
         duration_s=20,
-        programs=[answer.path("red.p4")],
+        programs=[answer.program("red.p4")],
     )
     link = result.bottleneck
     drops, mean = link["drops"], link["mean_queue_packets"]

@@ -138,7 +138,7 @@ def shares(answer: Answer) -> None:
         rtt="20ms",
         queue="red",
         duration_s=60,
-        programs=[answer.path("fair_rate.p4")],
+        programs=[answer.program("fair_rate.p4")],
         settings=["als.maximum_rate_bps=2e6"],
     )
     rates, loss = result.goodputs_bps.values(), result.of_kind("als")["mean_loss_fraction"]

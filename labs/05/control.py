@@ -1,7 +1,7 @@
 """Runs with a student's `counting.py` in place of the controller's own, and two pictures of the results.
 
-    .venv/bin/python -m fairlane.labs.05.control            labs/05/counting.py and labs/05/connection_sketch.p4
-    .venv/bin/python -m fairlane.labs.05.control FOLDER     those of another folder
+    python -m fairlane.labs.05.control            counting.py and connection_sketch.p4 of labs/05, of 05, or of the current folder
+    python -m fairlane.labs.05.control FOLDER     those of another folder
 
 draws results/lab-05/counting.png: n of the bottleneck in each second of joins.toml, as both ways of counting have it, and how far off the
 sketch's estimate is for 1 to 10,000 connections.
@@ -92,4 +92,6 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER))
+    from fairlane.labs.grading import labs
+
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else labs.answer(labs.load("05"))))

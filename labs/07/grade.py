@@ -116,6 +116,11 @@ def _drawn(draw: random.Random) -> Network:
 # ------------------------------------------------------------------------------------------------------------- the sender
 
 
+def air_bps(answer: Answer) -> float:
+    """With which AIR this student's senders begin."""
+    return 1e3 * answer.number("air", 5)
+
+
 class Flow:
     """A started sender, and the events for it."""
 
@@ -145,25 +150,25 @@ def said(rate: float) -> str:
 def adapts_at_all(answer: Answer) -> None:
     flow = Flow(answer)
     flow.report(225e3, 0.5)
-    if not 225e3 <= flow.adapted() <= 240e3:
+    if not 225e3 <= flow.adapted() <= 225e3 + 3 * air_bps(answer):
         raise Missed("a report of R_d = 225 kb/s and an adaptation point do not lead to a rate a little above R_d", FIRST)
 
 
 @check(2, "without loss, AIR grows as the router's load allows, and goes on top of R_d")
 def increase(answer: Answer) -> None:
-    flow = Flow(answer)
+    flow, air = Flow(answer), air_bps(answer)
     flow.report(225e3, 0.5)
     first = flow.adapted()
     if not first:
         raise Missed("after a report and an adaptation point no rate is set", "what does on_timer return at an adaptation point?")
-    if not math.isclose(first, 232.5e3, rel_tol=1e-6):
+    if not math.isclose(first, 225e3 + 1.5 * air, rel_tol=1e-6):
         raise Missed(
-            f"AIR 5 kb/s; a report without loss: R_d = 225 kb/s, U = 0.5: {said(first)}",
+            f"AIR {air / 1e3:g} kb/s; a report without loss: R_d = 225 kb/s, U = 0.5: {said(first)}",
             "the equations at the head of the file: what does AIR become, and what is it added to? The flow has sent at 200 kb/s before",
         )
     flow.report(100e3, 0.5)
     second = flow.adapted()
-    if not math.isclose(second, 111.25e3, rel_tol=1e-6):
+    if not math.isclose(second, 100e3 + 2.25 * air, rel_tol=1e-6):
         raise Missed(
             f"then another: R_d = 100 kb/s, U = 0.5: {said(second)}",
             "AIR* is the AIR of the report before; and when R_d falls, does the rate fall with it?",
@@ -174,13 +179,14 @@ def increase(answer: Answer) -> None:
 @check(1, "a full router stops AIR's growth, an idle one doubles it")
 def growth(answer: Answer) -> None:
     adapts_at_all(answer)
-    for utilisation, wanted in ((1.0, 5e3), (0.0, 10e3)):
+    air = air_bps(answer)
+    for utilisation, wanted in ((1.0, air), (0.0, 2 * air)):
         flow = Flow(answer)
         flow.report(225e3, utilisation)
         rate = flow.adapted()
         if not math.isclose(rate, 225e3 + wanted, rel_tol=1e-6):
             raise Missed(
-                f"AIR 5 kb/s; R_d = 225 kb/s, U = {utilisation:g}: {said(rate)}",
+                f"AIR {air / 1e3:g} kb/s; R_d = 225 kb/s, U = {utilisation:g}: {said(rate)}",
                 "put U = 0 and U = 1 into the equation: is AIR ever to become smaller without loss?",
             )
 
@@ -195,11 +201,12 @@ def loss(answer: Answer) -> None:
     rate = flow.adapted()
     if not math.isclose(rate, 180e3, rel_tol=1e-6):
         raise Missed(f"R_d = 200 kb/s, 10% loss: {said(rate)}", "with losses, R_d is out of date; by how much does the paper go below it?")
+    answer.needs(increase)
     flow.report(200e3, 0.0)
     rate = flow.adapted()
-    if not math.isclose(rate, 210e3, rel_tol=1e-6):
+    if not math.isclose(rate, 200e3 + 2 * air_bps(answer), rel_tol=1e-6):
         raise Missed(
-            f"AIR had grown to 20 kb/s; a report with loss, then one without: R_d = 200 kb/s, U = 0: {said(rate)}",
+            f"AIR had grown to {4 * air_bps(answer) / 1e3:g} kb/s; a report with loss, then one without: R_d = 200 kb/s, U = 0: {said(rate)}",
             "what does a loss do to AIR, which had grown before?",
             1,
         )

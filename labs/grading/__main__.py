@@ -1,4 +1,4 @@
-"""`python -m fairlane.labs.grading 04`: grades the files of labs/04, or of another folder; `make -C labs/04 check` says the same."""
+"""`python -m fairlane.labs.grading 04`: grades the files of labs/04, or of another folder; `fairlane labs check 04` says the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main(argv: list[str] | None = None) -> int:
         lab = labs.load(args.lab)
     except ConfigError as error:
         parser.error(str(error))
-    grade = runner.grade(lab.number, lab.checks, args.answer or lab.folder)
+    grade = labs.graded(lab, args.answer or lab.folder)
     encoded = json.dumps(grade.as_json(), indent=2)
     if args.json == Path("-"):
         print(encoded)

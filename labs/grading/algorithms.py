@@ -7,15 +7,16 @@ exception of a handler passes through the network unchanged, and the grader find
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any, get_args
 
 from fairlane.hosts import algorithms
 from fairlane.hosts.algorithms.base import (
+    Interests,
     Kind,
     Layer,
     PathState,
@@ -26,8 +27,10 @@ from fairlane.hosts.algorithms.base import (
     SetRate,
     SetWindow,
 )
+from fairlane.labs.grading import wire
 from fairlane.labs.grading.answer import Answer, number
 from fairlane.labs.grading.missed import Missed
+from fairlane.labs.grading.student import Student
 
 _HANDLERS: dict[type, tuple[str, ...]] = {
     Sender: ("on_start", "on_feedback", "on_leave", "on_ack", "on_loss", "on_timer"),
@@ -41,40 +44,120 @@ _ABOVE = {("SetRate", "rate_bps")}
 
 
 def use(answer: Answer, file: str, kind: str) -> Kind:
-    """The flow kind of a student's file, known to runs of this process by its name. Missed: the file has no such kind."""
-    listed = getattr(answer.module(file), "KINDS", None)
-    if not isinstance(listed, tuple) or not all(isinstance(k, Kind) for k in listed):
-        raise Missed(f"{file}: KINDS is {listed!r}, and should be a tuple of Kind", "the skeleton's last lines have it: do not change them")
-    found: Kind | None = next((k for k in listed if k.name == kind), None)
-    if found is None:
-        names = ", ".join(repr(k.name) for k in listed) or "nothing"
-        raise Missed(f"{file}: KINDS lists {names}, not {kind!r}", "keep the name that the skeleton gives it")
+    """The flow kind of a student's file, known to runs of this process by its name: what the network calls asks the answer's process. Missed: the file
+    has no such kind."""
     path = answer.path(file)
-    watched = dataclasses.replace(
-        found, sender=lambda p: _watch(found.sender(p), Sender, path), receiver=lambda p: _watch(found.receiver(p), Receiver, path)
+    told, _ = answer.student.ask("kinds", file)
+    if "wrong" in told:
+        raise Missed(
+            f"{file}: KINDS is {told['wrong']}, and should be a tuple of Kind", "the skeleton's last lines have it: do not change them"
+        )
+    listed = told["kinds"]
+    found = next((one for one in listed if one["name"] == kind), None)
+    if found is None:
+        names = ", ".join(repr(str(one["name"])) for one in listed) or "nothing"
+        raise Missed(f"{file}: KINDS lists {names}, not {kind!r}", "keep the name that the skeleton gives it")
+    made = Kind(
+        kind,
+        str(found["summary"])[:200],
+        _parameters(answer, file, found),
+        _Halves(answer.student, path, kind, Sender, _interests(found["sender"], file)),
+        _Halves(answer.student, path, kind, Receiver, _interests(found["receiver"], file)),
+        found["layered"] is True,
     )
-    algorithms.ALGORITHMS[kind] = watched
-    return watched
+    algorithms.ALGORITHMS[kind] = made
+    return made
+
+
+def _parameters(answer: Answer, file: str, found: dict[str, Any]) -> type:
+    """The parameters' class: one that the lab gives, or one with the same fields."""
+    module, _, name = str(found["class"]).partition(":")
+    if f"{module.removeprefix('fairlane.').replace('.', '/')}.py" in [path.partition(":")[0] for path in answer.gives]:
+        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+    fields: list[tuple[str, type, Any]] = []
+    for field, _, default in found["fields"]:
+        if not re.fullmatch(r"[A-Za-z]\w{0,60}", str(field)) or not isinstance(default, bool | int | float | str):
+            raise Missed(
+                f"{file}: the parameter {field!s:.60} has the default {default!r}", "a parameter is a number, a text, or True or False"
+            )
+        fields.append((field, type(default), dataclasses.field(default=default)))
+    return dataclasses.make_dataclass("Parameters", fields, frozen=True)
+
+
+_WANTED: dict[str, type] = {"gaps": bool, "rtcp": bool, "loss_distance_packets": int, "timed_acks": bool, "scheme": str}
+
+
+def _interests(given: Any, file: str) -> Interests:
+    if not isinstance(given, Interests):
+        raise Missed(f"{file}: interests is {given!r}, which is no Interests", "interests = Interests(...), as the skeleton has it")
+    for name, kind in _WANTED.items():
+        if type(getattr(given, name)) is not kind:
+            raise Missed(
+                f"{file}: Interests({name}={getattr(given, name)!r})",
+                f"{name} is {'True or False' if kind is bool else 'a ' + kind.__name__}",
+            )
+    if given.header is not None or given.least is not None:
+        raise Missed(f"{file}: Interests(header=...)", "packets of the labs have no header of their own: use what events say")
+    if not 1 <= given.loss_distance_packets <= 1000:
+        raise Missed(f"{file}: Interests(loss_distance_packets={given.loss_distance_packets})", "from 1 to 1000")
+    return given
+
+
+@dataclasses.dataclass(frozen=True)
+class _Halves:
+    """What makes a sender or receiver: an object that stands for the answer's."""
+
+    student: Student
+    path: Path
+    kind: str
+    base: type
+    interests: Interests
+
+    def __call__(self, parameters: Any) -> Any:
+        values = {field.name: getattr(parameters, field.name) for field in dataclasses.fields(parameters)}
+        half = self.base.__name__.lower()
+        told, _ = self.student.ask("half", self.path.name, self.kind, half, wire.encoded(values))
+        if "wrong" in told:
+            raise Missed(
+                f"{self.path.name}: makes {told['wrong']}, which is no {self.base.__name__}",
+                "KINDS names the classes in the order sender, receiver",
+            )
+        stands = (_SenderThere if self.base is Sender else _ReceiverThere)()
+        stands.interests = _interests(told["interests"], self.path.name)
+        repeats = _Repeats()
+        for name in _HANDLERS[self.base]:
+            if name in told["handlers"] or (name == "on_start" and self.base is Sender):
+                setattr(stands, name, _asks(self, told["number"], name, repeats))
+        return stands
+
+
+class _SenderThere(Sender):
+    def on_start(self, now_s: float, rng: Any) -> tuple[SenderAction, ...]:
+        raise NotImplementedError  # replaced in each object
+
+
+class _ReceiverThere(Receiver):
+    pass
 
 
 def function(answer: Answer, file: str, name: str) -> Callable[..., float]:
     """A function of a student's file whose value must be a finite number: Missed with file and line when it gives another thing."""
-    call, path = answer.function(file, name), answer.path(file)
+    answer.function(file, name)
 
     def asked(*arguments: Any) -> float:
-        value, line = _called(call, path, *arguments)
-        return number(value, f"{_place(path, line)}: {name}({', '.join(map(_shown, arguments))})")
+        value, line = answer.student.call(file, name, arguments)
+        return number(value, f"{_place(file, line)}: {name}({', '.join(map(_shown, arguments))})")
 
     return asked
 
 
 def numbers(answer: Answer, file: str, name: str, count: int) -> Callable[..., list[float]]:
     """As `function`, for one that gives a list or tuple of `count` finite numbers."""
-    call, path = answer.function(file, name), answer.path(file)
+    answer.function(file, name)
 
     def asked(*arguments: Any) -> list[float]:
-        value, line = _called(call, path, *arguments)
-        what = f"{_place(path, line)}: {name}({', '.join(map(_shown, arguments))})"
+        value, line = answer.student.call(file, name, arguments)
+        what = f"{_place(file, line)}: {name}({', '.join(map(_shown, arguments))})"
         if not isinstance(value, list | tuple) or len(value) != count:
             raise Missed(
                 f"{what} gives {value!r}, which is no list of {count} numbers",
@@ -95,22 +178,16 @@ def path_state(srtt_s: float, last_sent: int = 100, highest_acked: int = 90) -> 
     return PathState(srtt_s, srtt_s, srtt_s / 10, last_sent - highest_acked, last_sent, highest_acked)
 
 
-def _watch(half: Any, base: type, path: Path) -> Any:
-    """The same object, with handlers that check what they return."""
-    if not isinstance(half, base):
-        raise Missed(f"{path.name}: makes {half!r}, which is no {base.__name__}", "KINDS names the classes in the order sender, receiver")
-    repeats = _Repeats(path)
-    for name in _HANDLERS[base]:
-        setattr(half, name, _watched(name, getattr(half, name), base, path, repeats))
-    return half
+def _asks(half: _Halves, number_: int, name: str, repeats: _Repeats) -> Callable[..., Any]:
+    """A handler of the answer's object, whose actions are looked at before the network has them."""
 
-
-def _watched(name: str, handler: Callable[..., Any], base: type, path: Path, repeats: _Repeats) -> Callable[..., Any]:
     def run(now_s: float, *arguments: Any) -> Any:
-        actions, line = _called(handler, path, now_s, *arguments)
-        where = f"{_place(path, line)}: {name}"
-        _check_actions(actions, base, where)
-        if name == "on_start" and base is Sender and not any(isinstance(a, SetRate | SetWindow) for a in actions):
+        *events, rng = arguments
+        given = wire.encoded((now_s, *events, wire.Draws()))
+        actions, line = half.student.ask("handle", number_, half.path.name, name, given, draw=rng.random)
+        where = f"{_place(half.path.name, line)}: {name}"
+        _check_actions(actions, half.base, where)
+        if name == "on_start" and half.base is Sender and not any(isinstance(a, SetRate | SetWindow) for a in actions):
             raise Missed(f"{where} returns {actions!r}: neither SetRate nor SetWindow", "how fast is the flow to start?")
         repeats.count(now_s, where)
         return actions
@@ -121,7 +198,7 @@ def _watched(name: str, handler: Callable[..., Any], base: type, path: Path, rep
 class _Repeats:
     """Counts calls at one instant."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self) -> None:
         self.now_s = math.nan
         self.calls = 0
 
@@ -135,36 +212,18 @@ class _Repeats:
             )
 
 
-def _called(call: Callable[..., Any], path: Path, *arguments: Any) -> tuple[Any, int]:
-    """What a call gives, and the line of the file that it returned from; 0 when none of the file's did."""
-    line = 0
-    own = str(path)
-
-    def note(frame: FrameType, event: str, argument: Any) -> None:
-        nonlocal line
-        if event == "return" and frame.f_code.co_filename == own:
-            line = frame.f_lineno
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        return call(*arguments), line
-    finally:
-        sys.setprofile(before)
-
-
 def _shown(argument: Any) -> str:
     return f"{argument:g}" if isinstance(argument, int | float) else " ".join(str(argument).split())
 
 
-def _place(path: Path, line: int) -> str:
-    return f"{path.name}:{line}" if line else path.name
+def _place(file: str, line: int) -> str:
+    return f"{file}:{line}" if line else file
 
 
 def _check_actions(actions: Any, base: type, where: str) -> None:
     """Missed when they are not what a handler may return."""
     if not isinstance(actions, tuple | list):
-        what = "a generator" if hasattr(actions, "send") else repr(actions)
+        what = repr(actions)
         raise Missed(
             f"{where} returns {what}, which is no tuple of actions",
             "a handler returns a tuple on every way through it: () for nothing, and a tuple of one has a comma: (SetRate(x),)",
@@ -178,11 +237,30 @@ def _check_actions(actions: Any, base: type, where: str) -> None:
         _check_values(action, where)
 
 
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 100
+
+
+_OTHERS: dict[str, Callable[[Any], bool]] = {
+    "name": _is_word,
+    "kind": _is_word,
+    "values": lambda v: (
+        isinstance(v, tuple) and len(v) < 100 and all(isinstance(one, tuple) and len(one) == 2 and _is_word(one[0]) for one in v)
+    ),
+    "before_sending": lambda v: isinstance(v, bool),
+    "addresses": lambda v: isinstance(v, tuple) and all(type(one) is int and 0 <= one < 1 << 32 for one in v),
+}
+"""Fields of actions that are neither numbers nor layers: whether a value fits."""
+
+
 def _check_values(action: Any, where: str) -> None:
     kind = type(action).__name__
     for field in dataclasses.fields(action):
         value = getattr(action, field.name)
-        if field.name == "layers":
+        if field.name in _OTHERS:
+            if not _OTHERS[field.name](value):
+                raise Missed(f"{where} returns {kind}({field.name}={value!r})", f"hosts/algorithms/base.py says what {field.name} is")
+        elif field.name == "layers":
             _check_layers(value, f"{where} returns {kind}")
         elif str(field.type).startswith(("float", "int")) and not (value is None and "None" in str(field.type)):
             _check_number(value, (kind, field.name), f"{where} returns {kind}({field.name}={value!r})")

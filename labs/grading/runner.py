@@ -1,19 +1,18 @@
-"""Runs the checks of a lab, each in a process of its own, so that nothing that an answer does reaches another check."""
+"""Runs the checks of a lab, each in a process of its own, with the answer in another one (`apart`), so that nothing that an answer does reaches a check or its points."""
 
 from __future__ import annotations
 
-import faulthandler
+import json
 import math
 import multiprocessing
 import os
 import re
-import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -21,20 +20,23 @@ from types import CodeType
 from typing import IO, TYPE_CHECKING, Any
 
 from fairlane.hosts import algorithms
+from fairlane.labs.grading import apart, given
 from fairlane.labs.grading.answer import Answer
 from fairlane.labs.grading.checks import Check
-from fairlane.labs.grading.missed import Missed
+from fairlane.labs.grading.missed import Missed, Tried
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-_GRACE_S = 5.0
-# Seconds by the clock for each of a check's seconds of processor time.
-_PATIENCE = 6
+_GRACE_S = 10.0
+# Seconds by the clock for each of a check's seconds of processor time; a process that does nothing ends sooner (`apart`).
+_PATIENCE = 100
 # Once a check has met a loop without end, the others meet it, too, more often than not.
 _AFTER_A_LOOP_S = 3.0
 SLOWER = 6
 """A page's limits over a machine's: WebAssembly is slower than machine code, and the clock counts, not processor time."""
+_LATE = (-24, -27, 152, 155, 137, -9)
+"""Exit codes of a process that has used up its time, or that the kernel has ended."""
 # Of what an answer prints, so many characters from the beginning and as many from the end are kept.
 _PRINTED = 1000
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
@@ -42,7 +44,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 @dataclass(frozen=True)
 class Score:
-    """What one check gave. printed: what the answer wrote to standard output and standard error."""
+    """What one check gave. printed: what the answer wrote to standard output and standard error. tried: what it did that no honest answer does."""
 
     title: str
     points: float
@@ -50,14 +52,17 @@ class Score:
     message: str = ""
     hint: str = ""
     printed: str = ""
+    tried: str = ""
 
 
 @dataclass(frozen=True)
 class Grade:
-    """Of one answer to one lab."""
+    """Of one answer to one lab. tried: what the answer did that no honest one does, for the teacher. facts: what checks have measured, such as lab 10's runs."""
 
     lab: str
     scores: tuple[Score, ...]
+    tried: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
@@ -68,15 +73,30 @@ class Grade:
         return sum(s.of for s in self.scores)
 
     def as_json(self) -> dict[str, Any]:
-        """For other programs: {"lab", "points", "of", "checks": [{"title", "points", "of", "message", "hint", "printed"}]}."""
-        return {"lab": self.lab, "points": self.points, "of": self.of, "checks": [asdict(s) for s in self.scores]}
+        """For other programs: {"lab", "points", "of", "checks": [{"title", "points", "of", "message", "hint", "printed", "tried"}], "tried", "facts"}."""
+        checks = [asdict(s) for s in self.scores]
+        return {"lab": self.lab, "points": self.points, "of": self.of, "checks": checks, "tried": list(self.tried), "facts": self.facts}
 
 
-def grade(lab: str, checks: list[Check], folder: Path) -> Grade:
-    """All checks of a lab, in order, on the files in `folder`. Nothing that they make of the answer stays."""
-    with TemporaryDirectory(prefix="fairlane-lab-") as scratch:
-        grading = Grading(Answer(folder, Path(scratch)))
-        return Grade(lab, tuple(grading.score(check) for check in checks))
+def grade(
+    lab: str,
+    checks: list[Check],
+    folder: Path,
+    files: Sequence[str] | None = None,
+    gives: Sequence[str] = given.DEFAULT,
+    numbers: Mapping[str, float] | None = None,
+) -> Grade:
+    """All checks of a lab, in order, on the files in `folder`. Nothing that they make of the answer stays. files: those of an answer; None: all that
+    are there. gives: the modules that an answer may import. numbers: of the student's own lab."""
+    with TemporaryDirectory(prefix="fairlane-lab-") as name:
+        scratch, answer = Path(name) / "grader", Path(name) / "answer"
+        scratch.mkdir()
+        strange = apart.only(files if files is not None else sorted(p.name for p in folder.iterdir()), folder, answer)
+        grading = Grading(Answer(answer, scratch, tuple(gives), numbers=numbers or {}))
+        scores = tuple(grading.score(check) for check in checks)
+        tried = tuple(dict.fromkeys([*strange, *(score.tried for score in scores if score.tried)]))
+        facts = scratch / "facts.json"
+        return Grade(lab, scores, tried, json.loads(facts.read_text(encoding="utf-8")) if facts.is_file() else {})
 
 
 class Grading:
@@ -104,8 +124,9 @@ def _one(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
     """The score, and whether the check ended by itself."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    with TemporaryFile("w+") as stacks, TemporaryFile() as output:
-        child = context.Process(target=_child, args=(check, limit_s, answer, theirs, stacks, output), daemon=False)
+    with TemporaryFile("w+", errors="replace") as stacks, TemporaryFile() as output:
+        apart_ = replace(answer, limits=apart.Limits(limit_s, output, stacks))
+        child = context.Process(target=_child, args=(check, limit_s, apart_, theirs, output), daemon=False)
         child.start()
         theirs.close()
         try:
@@ -117,14 +138,27 @@ def _one(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
             child.kill()
             child.join()
         stacks.seek(0)
-        found = stacks.read()
+        found = stacks.read(100_000)
         printed = _printed(output)
-    if told is not None:
-        points, message, hint = told
-        return Score(check.title, points, check.points, message, hint, printed), True
-    if child.exitcode is not None and child.exitcode >= 0 and not found:
-        return ended(check, child.exitcode, printed), True
-    return endless(check, limit_s, _place(found, answer), printed), False
+    if told is None:
+        told = "grader", child.exitcode or 0
+    return _of(check, limit_s, told, found, answer, printed)
+
+
+def _of(check: Check, limit_s: float, told: Any, stacks: str, answer: Answer, printed: str) -> tuple[Score, bool]:
+    """The score of what a check's process told: points, message, hint and what was tried; or how it or the answer's process ended."""
+    if len(told) == 4:
+        points, message, hint, tried = told
+        return Score(check.title, points, check.points, message, hint, printed, tried), True
+    how, code = told
+    if stacks or how == "late" or (how == "ended" and code in _LATE):
+        return endless(check, limit_s, _place(stacks, answer), printed), False
+    if how == "grader":
+        return endless(check, limit_s, "", printed), False
+    if apart.refused(code):
+        what = "the answer asked the system for what no answer needs: a program, a thread, a process, a connection or a signal"
+        return Score(check.title, 0, check.points, what, "take it out: an answer calculates, and nothing else", printed, what), True
+    return ended(check, code, printed), True
 
 
 def ended(check: Check, code: int, printed: str = "") -> Score:
@@ -144,6 +178,8 @@ def endless(check: Check, limit_s: float, place: str = "", printed: str = "") ->
 class _Endless(BaseException):
     """Raised in an answer's code once its time is over."""
 
+    passes = True
+
 
 def _one_here(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool]:
     """As `_one`, in this process, where there are no others: a page. What loops outside Python goes on until the page ends the worker."""
@@ -151,10 +187,11 @@ def _one_here(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool
     output = BytesIO()
     writer = TextIOWrapper(output, errors="replace", write_through=True)
     kinds = dict(algorithms.ALGORITHMS)
+    answer = replace(answer, limits=apart.Limits(limit_s))
     place = ""
     try:
         with redirect_stdout(writer), redirect_stderr(writer), _ended_after(limit_s, answer):
-            told = _worked_out(check, answer)
+            told: Any = _worked_out(check, answer)
     except _Endless as error:
         told = None
         own = [(_own_name(f.filename, answer), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
@@ -167,8 +204,7 @@ def _one_here(check: Check, limit_s: float, answer: Answer) -> tuple[Score, bool
     printed = _printed(output)
     if told is None:
         return endless(check, limit_s, place, printed), False
-    points, message, hint = told
-    return Score(check.title, points, check.points, message, hint, printed), True
+    return _of(check, limit_s, told, "", answer, printed)
 
 
 @contextmanager
@@ -213,61 +249,46 @@ def _printed(output: IO[bytes]) -> str:
     return begin.decode(errors="replace") + left_out + output.read().decode(errors="replace").rstrip()
 
 
-def _child(check: Check, limit_s: float, answer: Answer, told: Connection, stacks: IO[str], output: IO[bytes]) -> None:
-    """Works a check out and sends (points, message, hint). An endless loop leaves the place where it was in `stacks`, and what the answer
-    prints is in `output`, line by line, however it ends."""
+def _child(check: Check, limit_s: float, answer: Answer, told: Connection, output: IO[bytes]) -> None:
+    """Works a check out and sends what `_of` takes. What the answer prints is in `output`, line by line, however it ends."""
     os.setpgid(0, 0)  # a kill of the grader's group by Ctrl-C goes to the grader, which ends this
     for number in (1, 2):
         os.dup2(output.fileno(), number)
     sys.stdout = open(1, "w", buffering=1, errors="replace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)
-    # Processor time, so that a busy machine makes no loop look endless; the clock for code that only waits.
-    faulthandler.register(signal.SIGPROF, file=stacks, chain=True)
-    signal.setitimer(signal.ITIMER_PROF, limit_s)
-    faulthandler.dump_traceback_later(_PATIENCE * limit_s, exit=True, file=stacks)
-    result = _worked_out(check, answer)
+    apart.limit_grader(4 * limit_s + _GRACE_S)
+    try:
+        result = _worked_out(check, answer)
+    finally:
+        answer.close()
     sys.stdout.flush()
     told.send(result)
     told.close()
     os._exit(0)
 
 
-def _worked_out(check: Check, answer: Answer) -> tuple[float, str, str]:
+def _worked_out(check: Check, answer: Answer) -> tuple[Any, ...]:
+    """Points, message, hint, and what was tried; or how the answer's process ended, and its exit code."""
     try:
         check.function(answer)
     except _Endless:
         raise
+    except apart.Ended as error:
+        return "ended", error.code
+    except apart.Late:
+        return "late", 0
     except Missed as missed:
-        return min(missed.points, check.points), missed.message, missed.hint
-    except SyntaxError as error:
-        return (
-            0,
-            f"{_own_name(error.filename or '', answer)}:{error.lineno}: {error.msg}: {(error.text or '').strip()}",
-            "Python cannot read this line",
-        )
-    except RecursionError as error:
-        return 0, f"{_of_exception(error, answer)}a function that calls itself without end", "when does it stop calling itself?"
-    except BaseException as error:  # noqa: BLE001 - whatever a student's file raises, SystemExit too
-        place = _of_exception(error, answer)
-        hint = (
-            "the line is yours; print what its variables hold" if place else "raised outside your files: what did they hand over, or not?"
-        )
-        return 0, f"{place}{type(error).__name__}: {error}", hint
-    return check.points, "", ""
-
-
-def _of_exception(error: BaseException, answer: Answer) -> str:
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _own_name(frame.filename, answer)]
-    if not own:
-        return ""
-    last = own[-1]
-    return f"{_own_name(last.filename, answer)}:{last.lineno}: in {last.name}: {(last.line or '').strip()}\n"
+        points = min(max(0, missed.points), check.points) if missed.points == missed.points else 0
+        return points, missed.message, missed.hint, missed.what if isinstance(missed, Tried) else ""
+    except BaseException as error:  # noqa: BLE001 - the grader's own fault, or a value of an answer that no check foresaw
+        return 0, f"{type(error).__name__}: {error}", "raised outside your files: what did they hand over, or not?", ""
+    return check.points, "", "", ""
 
 
 def _place(stacks: str, answer: Answer) -> str:
-    """The innermost line of the answer in a dump of stacks, whose innermost frames come first."""
+    """The innermost line of the answer in a dump of stacks, whose innermost frames come first. Behind a wall its folder is /answer."""
     for match in _FRAME.finditer(stacks):
-        name = _own_name(match["file"], answer)
+        name = match["file"].removeprefix("/answer/") if match["file"].startswith("/answer/") else _own_name(match["file"], answer)
         if name:
             return f"{name}:{match['line']}: "
     return ""

@@ -6,14 +6,13 @@ import argparse
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fairlane.api import Result
 from fairlane.hosts.algorithms import ALGORITHMS
-from fairlane.labs.grading import Answer, Missed, algorithms
+from fairlane.labs.grading import Answer, Missed, algorithms, apart
 from fairlane.labs.ranking import page
 from fairlane.labs.ranking.measures import EVEN, MARKS, STORE, TCP, Measures, measure, rivals, situations, stored
 
@@ -93,19 +92,19 @@ def _report(args: argparse.Namespace, say: Callable[[str], None]) -> int:
 def _own(file: Path, kind: str, seed: int) -> tuple[Result, Result]:
     """The own scheme's runs. Missed names the file's line that went wrong."""
     with TemporaryDirectory(prefix="fairlane-rank-") as scratch:
+        answer = None
         try:
-            algorithms.use(Answer(file.parent, Path(scratch)), file.name, kind)
+            apart.only([file.name], file.parent, Path(scratch) / "answer")
+            answer = Answer(Path(scratch) / "answer", Path(scratch), limits=apart.Limits(60.0))
+            algorithms.use(answer, file.name, kind)
             return situations(kind, seed)
-        except SyntaxError as error:
-            raise Missed(f"{file.name}:{error.lineno}: {error.msg}", "Python cannot read this line") from error
-        except Missed:
-            raise
-        except Exception as error:  # any exception of the student's file
-            frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(file)]
-            if not frames:
-                raise
-            place = f"{file.name}:{frames[-1].lineno}: in {frames[-1].name}: {frames[-1].line}"
-            raise Missed(f"{place}\n{type(error).__name__}: {error}", "the line is yours; 'make check' tells more") from error
+        except apart.Ended as error:
+            raise Missed(f"{file.name} ended its process (exit code {error.code})", "'fairlane labs check 10' tells more") from error
+        except apart.Late:
+            raise Missed(f"{file.name} does not come to an end", "'fairlane labs check 10' names the line") from None
+        finally:
+            if answer is not None:
+                answer.close()
 
 
 def _others(seed: int, say: Callable[[str], None]) -> dict[str, Measures]:

@@ -105,7 +105,7 @@ def test_the_live_views_process(hostile: Path) -> None:
 @pytest.mark.skipif(not FAIRLANE.is_file(), reason="no .venv: make setup")
 def test_grading(hostile: Path) -> None:
     run(hostile, "labs", "copy", "labs")
-    shutil.copytree(ROOT / "labs/02/solution", hostile / "labs/02", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "teaching/02/solution", hostile / "labs/02", dirs_exist_ok=True)
     run(hostile, "labs", "check", "02")
 
 

@@ -78,7 +78,7 @@ def test_commands_outside_shell_blocks_are_seen(text: str) -> None:
         ("slow", "fairlane list", False, True),
         ("skip: why", "fairlane list", False, False),
         ("elsewhere: why", "fairlane list", False, False),
-        ("", "make -C labs/04 check", False, True),
+        ("", "fairlane labs check 04", False, True),
     ],
 )
 def test_when_a_command_is_run(marks: str, command: str, now: bool, everything: bool) -> None:

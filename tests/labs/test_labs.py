@@ -14,11 +14,11 @@ from fairlane.labs.grading import Answer, Check, Missed, check, labs, runner
 from fairlane.labs.grading.answer import close, number
 
 LABS = [labs.load(n) for n in labs.numbers()]
-MISTAKES = [(lab, mistake) for lab in LABS for mistake in lab.settings.wrong]
+MISTAKES = [(lab, mistake) for lab in LABS for mistake in labs.mistakes(lab)]
 
 
 def graded(lab: labs.Lab, folder: Path) -> runner.Grade:
-    return runner.grade(lab.number, lab.checks, folder)
+    return labs.graded(lab, folder)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
@@ -44,8 +44,8 @@ def test_each_mistake_costs_points_and_has_its_hint(lab: labs.Lab, mistake: labs
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
 def test_mistakes_differ_and_are_enough(lab: labs.Lab) -> None:
-    assert len(lab.settings.wrong) >= 5
-    assert len({m.hint for m in lab.settings.wrong}) >= 5
+    assert len(labs.mistakes(lab)) >= 5
+    assert len({m.hint for m in labs.mistakes(lab)}) >= 5
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
@@ -103,7 +103,16 @@ def test_the_course_has_every_lab_once_and_its_minutes() -> None:
 
 def test_make_check_writes_points(tmp_path: Path) -> None:
     target = tmp_path / "points.json"
-    command = [str(probes.VENV_BIN / "python"), "-m", "fairlane.labs.grading", "04", "--answer", "labs/04/solution", "--json", str(target)]
+    command = [
+        str(probes.VENV_BIN / "python"),
+        "-m",
+        "fairlane.labs.grading",
+        "04",
+        "--answer",
+        "teaching/04/solution",
+        "--json",
+        str(target),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=probes.ROOT)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "lab 04: 10 of 10 points")
     told = json.loads(target.read_text())
@@ -238,7 +247,7 @@ def test_points_for_part_of_it(tmp_path: Path) -> None:
 
 def test_p4_that_does_not_compile_names_its_line(tmp_path: Path) -> None:
     lab = labs.load("04")
-    labs.wrong(lab, next(m for m in lab.settings.wrong if m.name == "does not compile"), tmp_path)
+    labs.wrong(lab, next(m for m in labs.mistakes(lab) if m.name == "does not compile"), tmp_path)
     score = graded(lab, tmp_path).scores[0]
     assert "fair_rate.p4:" in score.message and "desired_rate" in score.message
 

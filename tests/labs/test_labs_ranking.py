@@ -16,7 +16,7 @@ from fairlane.labs.ranking import page
 from fairlane.labs.ranking.__main__ import main
 from fairlane.labs.ranking.measures import EVEN, MARKS, Measures, measure, rivals, score, situations, stored
 
-SCHEME = probes.ROOT / "labs" / "10" / "solution" / "my_scheme.py"
+SCHEME = probes.ROOT / "teaching" / "10" / "solution" / "my_scheme.py"
 GOOD = Measures(utilisation=0.95, jain=1.0, loss=0.0, queue_packets=0.0, variation=0.0, beside_tcp=1.0)
 rates = st.floats(0, 1)
 

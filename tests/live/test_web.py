@@ -39,8 +39,8 @@ QUICK = ("01", "03", "04", "06")
 WRONG = [
     (lab, mistake)
     for lab in LABS
-    for mistake in lab.settings.wrong
-    if ALL or (lab.number in ("01", "04") and mistake == lab.settings.wrong[1])
+    for mistake in labs.mistakes(lab)
+    if ALL or (lab.number in ("01", "04") and mistake == labs.mistakes(lab)[1])
 ]
 
 pytestmark = [
@@ -400,7 +400,7 @@ def test_a_student_s_path(page: Browser, tmp_path: Path) -> None:
     until(page, "document.getElementById('task').textContent.includes('R_f')")
     _ready(page)
     for folder, points in (
-        (labs.wrong(lab, lab.settings.wrong[0], tmp_path / "wrong"), None),
+        (labs.wrong(lab, labs.mistakes(lab)[0], tmp_path / "wrong"), None),
         (labs.solution(lab, tmp_path / "right"), 10),
     ):
         text = (folder / "fair_rate.p4").read_text()
@@ -409,7 +409,7 @@ def test_a_student_s_path(page: Browser, tmp_path: Path) -> None:
         _click(page, "check")
         until(page, "document.getElementById('points').textContent && !document.getElementById('check').disabled")
         if points is None:
-            assert lab.settings.wrong[0].hint in _text(page, "score")
+            assert labs.mistakes(lab)[0].hint in _text(page, "score")
         else:
             assert _text(page, "points") == f"Lab 04: {points} of {points} points"
     _archive(page, "files").extractall(tmp_path)
@@ -447,7 +447,7 @@ _FAINT = """(() => {
 
 def _faint(page: Browser, folder: Path, papers: tuple[float, float]) -> list[str]:
     lab = labs.load("04")
-    _graded(page, lab, labs.wrong(lab, lab.settings.wrong[0], folder))
+    _graded(page, lab, labs.wrong(lab, labs.mistakes(lab)[0], folder))
     found = [page.evaluate(_FAINT)]
     _go(page, "experiment=als-3")
     page.evaluate("[...document.querySelectorAll('#tabs button')].find(tab => tab.textContent == 'red.p4').click()")

@@ -29,7 +29,7 @@ MININET_S = "12"
 
 # The environment is the checkout's own, and a goal of the copy's Makefile must not touch it.
 _LEFT_ALONE = ("environment", "build", "debian-packages", "link-mininet")
-_LAB = re.compile(r"make -C labs/\d\d check")
+_LAB = re.compile(r"fairlane labs check \d\d")
 _METACHARACTERS = re.compile(r"[|;&><$(`]")
 
 
@@ -67,8 +67,8 @@ def copy(root: Path, to: Path) -> None:
     for script in _LEFT_ALONE:
         (to / "scripts" / script).write_text("#!/bin/sh\n")
     for lab in (to / "labs").glob("[0-9]*"):  # a reader has filled the TODOs in
-        if (lab / "solution").is_dir():
-            shutil.copytree(lab / "solution", lab, dirs_exist_ok=True)
+        if (solved := to / "teaching" / lab.name / "solution").is_dir():
+            shutil.copytree(solved, lab, dirs_exist_ok=True)
 
 
 def why_not(block: Block, command: str, everything: bool) -> str | None:
