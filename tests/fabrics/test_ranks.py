@@ -28,7 +28,22 @@ ENVIRONMENT = {
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 NETWORK = ("leaf-spine", "--flow", "tcp-cubic:8", "--switches", "4", "--rtt", "4ms", "--duration", "0.3")
-CONTROLLED = ("chain", "--flow", "als:2", "--flow", "rcp:1", "--flow", "tcp-reno:1", "--switches", "4", "--queue", "red", "--duration", "2")
+CONTROLLED = (
+    "chain",
+    "--flow",
+    "als:2",
+    "--flow",
+    "rcp:1",
+    "--flow",
+    "tcp-reno:1",
+    "--switches",
+    "4",
+    "--queue",
+    "red",
+    "--duration",
+    "0.5",
+)
+RANKS = 3
 LIMIT_S = 250
 """Each run takes a few seconds of processor, and many tests may go at once."""
 pytestmark = pytest.mark.timeout(2 * LIMIT_S)
@@ -99,12 +114,12 @@ def folder() -> Iterator[Path]:
 def test_ranks_leave_the_same_bytes_as_one_process(folder: Path, network: tuple[str, ...]) -> None:
     code, _, err = run(folder, 0, *network, "--cores", "1", "--out", "one", "--pcap", "one-pcap")
     assert code == 0, err
-    code, out, err = run(folder, 4, *network, "--out", "four", "--pcap", "four-pcap")
+    code, out, err = run(folder, RANKS, *network, "--out", "several", "--pcap", "several-pcap")
     assert code == 0, err
-    assert out.count("4 ranks: ") == 1, out
+    assert out.count(f"{RANKS} ranks: ") == 1, out
     assert out.count("results: ") == 1, out
-    for one, four in (("one", "four"), ("one-pcap", "four-pcap")):
-        alone, several = files(folder / one), files(folder / four)
+    for one, parts in (("one", "several"), ("one-pcap", "several-pcap")):
+        alone, several = files(folder / one), files(folder / parts)
         assert list(several) == list(alone)
         assert [name for name in alone if alone[name] != several[name]] == []
     assert leftovers(folder) == []
