@@ -133,6 +133,7 @@ def _because(steps: list[Step], decided: int) -> str:
             because += "as its default"
     elif condition is not None:
         holds = "holds" if steps[condition]["holds"] else "does not hold"
-        shown = (steps[condition].get("source") or {}).get("text") or steps[condition]["name"]
-        because += f", since {shown} {holds}"
+        line = (steps[condition].get("source") or {}).get("line")
+        which = f"the condition in line {line}" if line else f"condition {steps[condition]['name']}"
+        because += f", since {which} {holds}"
     return because
