@@ -300,16 +300,21 @@ impl Network {
     }
 
     /// Makes this the partition `own` of several, each in a process of its own: homes has the partition of each switch by its number, and hosts are
-    /// where their switch is. All have the same description, and nothing is added afterwards; mesh: made before the processes parted. Records are then those of
-    /// what is simulated here. Raises ValueError where the network cannot be divided so.
+    /// where their switch is. All have the same description, and nothing is added afterwards. peers: a `Mesh`, made before the processes parted, or an object whose
+    /// `exchange` reaches the others (`peers.rs`). Records are then those of what is simulated here. Raises ValueError where the network cannot be divided so.
     #[cfg(unix)]
-    fn partition(&mut self, own: usize, homes: Vec<usize>, mesh: &mut peers::Mesh) -> PyResult<()> {
-        let sockets = mesh.take(own)?;
-        self.waited = Some(std::rc::Rc::clone(&sockets.waited));
-        self.inner.partition(own, &homes, Box::new(sockets)).map_err(refused)
+    fn partition(&mut self, own: usize, homes: Vec<usize>, peers: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(mesh) = peers.downcast::<peers::Mesh>() {
+            let sockets = mesh.borrow_mut().take(own)?;
+            self.waited = Some(std::rc::Rc::clone(&sockets.waited));
+            return self.inner.partition(own, &homes, Box::new(sockets)).map_err(refused);
+        }
+        let called = peers::Called { object: peers.clone().unbind(), waited: std::rc::Rc::default() };
+        self.waited = Some(std::rc::Rc::clone(&called.waited));
+        self.inner.partition(own, &homes, Box::new(called)).map_err(refused)
     }
 
-    /// Of a partition: windows, frames and bytes that went to others, lookahead_ns, and waited_s, for others. Empty where the network is whole.
+    /// Of a partition: windows; frames, bytes and messages that went to others; lookahead_ns; waited_s, for others. Empty where the network is whole.
     #[cfg(unix)]
     fn partition_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -317,6 +322,7 @@ impl Network {
             dict.set_item("windows", counts.windows)?;
             dict.set_item("frames", counts.frames)?;
             dict.set_item("bytes", counts.bytes)?;
+            dict.set_item("messages", counts.messages)?;
             dict.set_item("lookahead_ns", counts.lookahead)?;
             dict.set_item("waited_s", waited.get().as_secs_f64())?;
         }

@@ -70,7 +70,7 @@ pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::Network;
 pub use nodes::FlowEnds;
 pub use packets::PACKET_COLUMNS;
-pub use part::{PartitionCounts, Peers};
+pub use part::{Heard, PartitionCounts, Peers};
 pub use tcp::TcpSpec;
 pub use trace::TraceWriter;
 pub use watch::{Drop, Station, Visit, Wanted};
