@@ -65,7 +65,8 @@ def _same(one: Step, other: Step) -> bool:
 
 
 def _is_egress_spec(change: dict[str, Any]) -> bool:
-    return change["name"].endswith((".egress_spec", ".egress_port")) and values.number(change["after"]) != _DROP_PORT
+    name: str = change["name"]
+    return name.endswith((".egress_spec", ".egress_port")) and values.number(change["after"]) != _DROP_PORT
 
 
 def _is_drop(change: dict[str, Any]) -> bool:
