@@ -61,7 +61,7 @@ def _ended(steps: list[Step], at: int) -> Verdict:
 
 
 def _same(one: Step, other: Step) -> bool:
-    return one["packet"] == other["packet"] and one["copy"] == other["copy"]
+    return bool(one["packet"] == other["packet"] and one["copy"] == other["copy"])
 
 
 def _is_egress_spec(change: dict[str, Any]) -> bool:
