@@ -122,7 +122,7 @@ fn boundary(text: &str, offset: usize) -> usize {
 
 #[test]
 fn random_edits_end_where_they_began() {
-    let edits: usize = std::env::var("EDITS").map_or(120, |count| count.parse().expect("a number"));
+    let edits: usize = std::env::var("EDITS").map_or(40, |count| count.parse().expect("a number"));
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().expect("the repository");
     for name in ["tests/p4/basic/basic.p4", "p4src/als.p4"] {
         let mut draw = Rng::stream(1, name);
