@@ -75,7 +75,7 @@ class Lab:
         user_files.use_algorithm(path)
 
     def check(self) -> Any:
-        """A button that grades the files, as `make -C labs/NN check` does."""
+        """A button that grades the files, as `fairlane labs check NN` does."""
         import ipywidgets
 
         button, output = ipywidgets.Button(description=f"check lab {int(self.number)}"), ipywidgets.Output()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from functools import cache
 
 from fairlane import api
@@ -175,6 +176,13 @@ def departure(answer: Answer) -> None:
         raise Missed(
             f"a packet leaves and none waits behind it: red_queue says {seen.register('red_queue')}",
             "egress knows how many packets wait, and ingress does not; who writes it down?",
+        )
+    # Single packets meet no queue, so a packet test sees no difference between the two.
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", answer.text("red.p4"), flags=re.DOTALL)
+    if re.search(r"\bred_queue\s*\.\s*write\s*\([^;]*\benq_qdepth", text):
+        raise Missed(
+            "red_queue gets enq_qdepth: how many packets waited when this one came, not how many wait now",
+            "of which moment do arrivals want to know the queue: when the packet that leaves came, or when it leaves?",
         )
 
 

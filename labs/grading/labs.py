@@ -9,7 +9,6 @@ and what only a checkout has, for teachers:
 
     teaching/04/solution/      the files that a student changes, solved; skeletons are made from them (fairlane.labs.skeletons)
     teaching/04/wrong.toml     typical wrong answers; none where it is absent
-    teaching/04/answers.md     model answers to "Predict" and "Explain"
 
 A wrong answer is the solution with something in it replaced, so that each shows one mistake:
 

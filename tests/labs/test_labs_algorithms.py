@@ -179,3 +179,57 @@ def test_a_check_that_needs_another_is_not_tried_without_it(tmp_path: Path) -> N
     scores = runner.grade("00", [runs, there, after_there, after_runs], tmp_path).scores
     assert [s.points for s in scores] == [0, 1, 1, 0]
     assert scores[3].message == "not tried yet: 'runs' does not hold" and scores[3].hint
+
+
+WINDOW = """\
+from dataclasses import dataclass
+
+from fairlane.hosts.algorithms.base import AckDetail, Interests, Kind, Receiver, Sender, SetLossTimeout, SetWindow
+
+
+@dataclass(frozen=True)
+class Parameters:
+    max_rate_bps: float = 10e6
+
+
+class Window(Sender):
+    interests = Interests(acks=AckDetail.EVERY)
+
+    def __init__(self, parameters):
+        self.window, self.answered = 2.0, -1
+
+    def on_start(self, now_s, rng):
+        return (SetWindow(self.window), SetLossTimeout(1.0, 4.0))
+
+    def on_ack(self, now_s, ack, rng):
+        self.window = min(self.window + 1 / self.window, 1000.0)
+        return (SetWindow(self.window),)
+
+    def on_loss(self, now_s, loss, rng):
+        if loss.last_sequence <= self.answered:
+            return ()
+        self.answered = loss.path.last_sent_sequence
+        self.window = max(1.0, self.window / 2)
+        return (SetWindow(self.window),)
+
+
+class Acks(Receiver):
+    def __init__(self, parameters):
+        pass
+
+
+KINDS = (Kind("my-scheme", "a window", Parameters, Window, Acks),)
+"""
+
+
+@pytest.mark.long
+def test_lab_10_takes_a_scheme_of_acknowledgements_and_a_window(tmp_path: Path) -> None:
+    """As its page says: judged by the runs, where no reports can be made up."""
+    from fairlane.labs.grading import labs
+
+    lab = labs.load("10")
+    (tmp_path / "my_scheme.py").write_text(WINDOW)
+    grade = labs.graded(lab, tmp_path)
+    assert [score.points for score in grade.scores[:4]] == [1, 1, 1, 0], runner.text(grade)
+    assert grade.points >= 5, runner.text(grade)
+    assert "measures" in grade.facts

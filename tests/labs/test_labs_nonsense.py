@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from pathlib import Path
@@ -11,8 +10,7 @@ import pytest
 
 from fairlane.labs.grading import labs, runner
 
-COUNT = int(os.environ.get("FAIRLANE_NONSENSE", "10"))
-"""500 in the long run: FAIRLANE_NONSENSE=500."""
+SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(10, 500))]
 _TOKEN = re.compile(r"\d+\.\d+|\d+|[-+*/<>]=?|\b(?:and|or|not|True|False|None|return|if|else|max|min|sum|len)\b|\b[a-z_]{4,}\b")
 
 
@@ -39,7 +37,7 @@ def nonsense(text: str, draw: random.Random) -> str:
     return "".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_nonsense_earns_nothing(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     number = labs.numbers()[seed % len(labs.numbers())]
