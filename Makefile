@@ -1,5 +1,5 @@
 # make          set up, build, and run the experiment als-3 in Mininet (as root); LIVE=1: in virtual time, on a page that steers it
-# make test     all tests but the long ones
+# make test     all tests but the long ones; TIMES=FILE (of a full path) gets the processor time of each
 # make test-long  those: runs of 10 s and more, above all the same run on Mininet and in virtual time (about ten minutes)
 # make lint     formatters, linters, types and licences; ARGS=--fix formats, and repairs what the tools can
 # make bench    speed: forwarding, als.p4 without I/O, tables, control plane, virtual time (a quarter of an hour; QUICK=1 three minutes)
@@ -33,6 +33,7 @@ EXPERIMENT ?= als-3
 ARGS ?=
 comma := ,
 P4C ?=
+TIMES ?=
 NODE := web/node_modules/.package-lock.json
 
 .PHONY: web web-fuzz run setup build packages environment crates programs test test-long lint bench soak chaos fuzz differential oracle-programs properties conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
@@ -68,7 +69,7 @@ test test-long: build
 	@scripts/debian-packages test film
 	@scripts/environment test docs notebooks release
 	@scripts/environment --shell
-	scripts/test $(if $(filter test-long,$@),--long)
+	TIMES=$(TIMES) scripts/test $(if $(filter test-long,$@),--long)
 
 # npm writes this file when all packages are there.
 $(NODE): web/package-lock.json

@@ -31,6 +31,9 @@ COMMANDS = {
     "compile": "programs",
     "switch": "programs",
     "stf": "programs",
+    "fmt": "programs",
+    "lsp": "programs",
+    "why": "why",
     "env": "env",
     "doctor": "doctor",
     "shell": "shell",
@@ -104,6 +107,10 @@ def main() -> None:
             user_files.check_environment()
         if not sys.stderr.isatty():
             app.rich_markup_mode = None  # a box of 80 columns breaks the path or key that the message names
+        if "--mpi" in sys.argv and sys.platform == "linux":
+            from fairlane.fabrics import rank_guard
+
+            rank_guard.guarded()
         app()
     except ConfigError as error:
         _fail(str(error), BAD_INPUT)

@@ -108,6 +108,14 @@ def execute(
     return 0 if all(c.holds for c in figures.checks) else CHECK_FAILED
 
 
+def take_part(ready: Ready, raw: Path) -> int:
+    """Run what is this rank's of a network; the first rank has all of it then. Returns 0. raw: a folder to be made, for records on the way."""
+    raw.mkdir()
+    with interruptible():
+        ready.run(raw, progress.Silent())
+    return 0
+
+
 def _check_room(experiment: Experiment, folder: Path) -> None:
     """Refusal when the disk cannot hold the records of a run: a row for each port of a switch every 0.1 s, and about a kilobyte for each flow
     and second (an algorithm that records each acknowledgement writes more)."""

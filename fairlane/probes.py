@@ -60,7 +60,7 @@ def in_checkout() -> bool:
     return (PACKAGE / "p4src").is_symlink()
 
 
-_EXTRAS = {"dask": "distributed", "live": "uvicorn", "mininet": "thriftpy2"}
+_EXTRAS = {"dask": "distributed", "live": "uvicorn", "mininet": "thriftpy2", "mpi": "mpi4py"}
 """A package that tells whether an extra of pyproject.toml is installed."""
 
 

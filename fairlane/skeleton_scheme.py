@@ -159,6 +159,20 @@ def scheme(name: str, root: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
+def choose(folder: Path) -> list[Path]:
+    """Write the two files by which als.p4 has the scheme of a folder, after a change of its description; the files. Refusal when the folder is no scheme, or is
+    one of Fairlane's, whose packet tests compare them."""
+    from fairlane import user_files
+
+    scheme = registry.SCHEMES[user_files.use_scheme(folder)]
+    try:
+        for file, text in chosen.alone(scheme).items():
+            (folder / file).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise Refusal(f"{folder}: cannot be written: {error.strerror}") from error
+    return [folder / chosen.HEADERS_NAME, folder / chosen.NAME]
+
+
 def _read(folder: Path) -> Scheme:
     """Refusal: its name makes a word that Python or the description has already."""
     try:

@@ -129,7 +129,7 @@ class Names(P4Info):
             if unknown := [given for given in values if given not in known]:
                 raise NotInProgram(f"action {action} has no parameter {unknown[0]!r}; it has {', '.join(known) or 'none'}")
             lacking = next(name for name in known if name not in values)
-            raise NotInProgram(f"action {action}: its parameter {lacking!r} is missing")
+            raise NotInProgram(f"action {action}: its parameter {lacking!r} gets no value")
         return [_encoded(values[param.name], param.bits, f"action {action}, parameter {param.name}") for param in wanted]
 
     def _params_of(self, action: str) -> list[_Param]:

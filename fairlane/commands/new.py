@@ -50,10 +50,21 @@ def new_algorithm(
 @new.command("scheme")
 def new_scheme(
     name: Annotated[str, typer.Argument(help="Name of the queue management: lower case, words joined by hyphens.", show_default=False)],
+    chosen: Annotated[
+        bool,
+        typer.Option(
+            "--chosen",
+            help="NAME is the folder of a scheme that exists: only write its chosen.p4 and chosen_headers.p4 anew, after a change of name, places or header in scheme.py.",
+        ),
+    ] = False,
 ) -> None:
     """Write a folder with a working queue management, as a starting point for your own."""
     from fairlane import skeleton_scheme
 
+    if chosen:
+        for path in skeleton_scheme.choose(Path(name)):
+            console.print(f"written: {shown(path)}", highlight=False, markup=False, soft_wrap=True)
+        return
     files = [shown(path) for path in skeleton_scheme.scheme(name, Path())]
     p4src = shown(probes.PACKAGE / "p4src") if not probes.in_checkout() else "p4src"
     for line in (

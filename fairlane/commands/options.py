@@ -94,6 +94,9 @@ class Where:
             show_default=False,
         ),
     ] = None
+    mpi: Annotated[
+        bool, typer.Option("--mpi", help="The ranks that mpiexec or srun has started simulate the network together (virtual).")
+    ] = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`fairlane compile`, `fairlane switch`, `fairlane stf`: the programs of the P4 toolchain, by one name."""
+"""`fairlane compile`, `switch`, `stf`, `fmt`, `lsp`: the programs of the P4 toolchain, by one name."""
 
 from __future__ import annotations
 
@@ -41,6 +41,18 @@ def switch(context: typer.Context) -> None:
 def stf(context: typer.Context) -> None:
     """Run a packet test against a program, without interfaces or root: fairlane stf PROG.p4 TEST.stf"""
     _become("fairlane-stf", context.args)
+
+
+@app.command(cls=_PassOn)
+def fmt(context: typer.Context) -> None:
+    """Format P4 source files: fairlane fmt [--check] [--diff] FILES"""
+    _become("fairlane-fmt", context.args)
+
+
+@app.command(cls=_PassOn)
+def lsp(context: typer.Context) -> None:
+    """Serve an editor: messages while you type, hover, definitions, completion (Language Server Protocol)."""
+    _become("fairlane-lsp", context.args)
 
 
 def _become(name: str, arguments: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,12 +16,14 @@ from fairlane.commands.options import AdHoc, Extent, Output, OwnControl, Page, T
 from fairlane.errors import CANNOT_RUN_HERE, CHECK_FAILED, ProgramRefused, Refusal
 from fairlane.experiments import loader, sweep
 from fairlane.experiments.model import Experiment
+from fairlane.fabrics import rank_guard
 from fairlane.fabrics.base import Fabric, Settings
 from fairlane.fabrics.packets import PacketRecord
 from fairlane.inputs import schema
 from fairlane.terminal import console, say
 
 if TYPE_CHECKING:
+    from fairlane.fabrics.ranks import Ranks
     from fairlane.live import view as live_view
 
 app = App()
@@ -49,6 +52,51 @@ def run(
     version: Version,
 ) -> None:
     """Run an experiment: progress, tables, results and plots. For an experiment with a sweep: all its points, and a page."""
+    run_here = functools.partial(_run_command, context, experiment, where, extent, output, own, network, page, tutorial, control, version)
+    if not where.mpi:
+        run_here(None)
+        return
+    _refuse_with_ranks(experiment, where, output, network, page)
+    from fairlane.fabrics import ranks
+
+    ranks.together(run_here)
+
+
+def _refuse_with_ranks(experiment: str, where: Where, output: Output, network: AdHoc, page: Page) -> None:
+    """What ranks do not do together."""
+    if where.fabric.real_time:
+        raise Refusal("--mpi: on Mininet each switch and host has processes of its own; use --fabric virtual.")
+    if experiment.endswith((".json", ".py")):
+        raise Refusal(f"--mpi: {experiment} runs on Mininet; ranks simulate an experiment in virtual time.")
+    both = {"--cores": where.cores, "--live": page.live, "--trace": output.trace, "--packets": output.packets, "--save": network.save}
+    for option, given in both.items():
+        if given:
+            raise Refusal(f"{option}: not with --mpi. {_INSTEAD[option]}")
+
+
+_INSTEAD = {
+    "--cores": "The number of ranks is that of mpiexec -n.",
+    "--live": "A page changes a run of one process: leave mpiexec and --mpi out.",
+    "--trace": "A log of all packets in one order is written by one process: leave mpiexec and --mpi out.",
+    "--packets": "A record of all packets in one order is written by one process: leave mpiexec and --mpi out.",
+    "--save": "Write the file by a run of one process first, and run it.",
+}
+
+
+def _run_command(
+    context: typer.Context,
+    experiment: str,
+    where: Where,
+    extent: Extent,
+    output: Output,
+    own: UserFiles,
+    network: AdHoc,
+    page: Page,
+    tutorial: Tutorial,
+    control: OwnControl,
+    version: Version,
+    ranks: Ranks | None,
+) -> None:
     from fairlane.bmv2 import networks
 
     if networks.is_network(Path(experiment)):
@@ -75,12 +123,16 @@ def run(
                 raise Refusal(
                     f"--ip: {experiment} has a sweep: choose one of its runs by --at, or write ip in its [topology], as a value or an axis"
                 )
+            if ranks is not None:
+                raise Refusal(
+                    f"--mpi: {experiment} is a study of many runs, each in one process: fairlane sweep --scheduler takes them to more machines (docs/study.md)."
+                )
             _run_sweep(experiment, where, extent, output, own, control, page)
             return
     chosen = user_files.with_programs(_chosen(experiment, network, extent, where.fabric, version.ip), own.program or [])
     chosen = user_files.with_control(chosen, control.control)
     try:
-        strictly = _run(chosen, where, output, page)
+        strictly = _run(chosen, where, output, page, ranks)
     except ProgramRefused as error:
         from fairlane.fabrics.control_plane import located
 
@@ -122,9 +174,17 @@ def _run_sweep(experiment: str, where: Where, extent: Extent, output: Output, ow
     _end(0 if single.run_row(path, at, extent.seed, output.out, console) else CHECK_FAILED, output)
 
 
-def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
+def _run(chosen: Experiment, where: Where, output: Output, page: Page, ranks: Ranks | None) -> int:
+    """Returns the exit code for --strict. ranks: of MPI, of which all call this, and the first writes the results."""
     if where.cores is not None and where.fabric.real_time:
         raise Refusal("--cores: on Mininet each switch and host has processes of its own; use --fabric virtual.")
+    if ranks is not None:
+        from fairlane.results import made
+
+        ranks.check_same("Fairlane", made.identity())
+        ranks.check_same("the experiment", made.identity_of(chosen, user_files.of_experiments([chosen])))
+        if ranks.own:
+            output = dataclasses.replace(output, pcap=output.pcap and rank_guard.scratch() / "pcap")
     if not where.fabric.real_time:  # otherwise captures go into the results
         from fairlane.fabrics import preflight
 
@@ -144,11 +204,14 @@ def _run(chosen: Experiment, where: Where, output: Output, page: Page) -> int:
         output.trace,
         None if output.packets is None else PacketRecord(output.packets, output.packets_of or ()),
         where.cores,
+        ranks=ranks,
     )
     if shown is None:
         ready = where.fabric.ready(chosen, settings)
         from fairlane import execute
 
+        if ranks is not None and ranks.own:
+            return execute.take_part(ready, rank_guard.scratch() / "raw")
         return execute.execute(ready, output.out, console)
     from fairlane.live.page_of_run import page_of
 

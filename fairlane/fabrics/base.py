@@ -18,6 +18,7 @@ from fairlane.inputs.located_toml import Document
 if TYPE_CHECKING:
     from fairlane.fabrics.outcome import Outcome
     from fairlane.fabrics.progress import Progress
+    from fairlane.fabrics.ranks import Ranks
     from fairlane.fabrics.virtual_fabric import Driving
 
 
@@ -26,7 +27,7 @@ class Settings:
     """Settings of a run, of every fabric: each uses those that it has. control_delay_s: virtual, one way between the controller and each switch.
     first_grpc_port, restart_after_s, rtt_check, keep_awake: Mininet, as `mininet_run.Options`. pcap: where captures go. trace: a file for
     the log of every packet. packets: the record of their stays in queues. cores: processes over which
-    virtual time divides the network; None: as many as make the run faster. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
+    virtual time divides the network; None: as many as make the run faster. ranks: of MPI, in place of them. live: drives the run in virtual time in place of `virtual_fabric.advance`."""
 
     target: Choice = "auto"
     compiler: CompilerChoice = "auto"
@@ -40,6 +41,7 @@ class Settings:
     packets: PacketRecord | None = None
     cores: int | None = 1
     live: Driving | None = None
+    ranks: Ranks | None = None
 
 
 @dataclass(frozen=True)

@@ -193,8 +193,10 @@ def check_program(experiment: Experiment, p4info: Path) -> bool:
         return False
     if lacking and probes.is_own(probes.source(control.program)):
         raise ProgramRefused(
-            f"{', '.join(str(scheme.folder) for scheme in own_schemes)}: the P4 file lacks {'a name' if len(lacking) == 1 else f'{len(lacking)} names'} that "
-            f"{registry.DESCRIPTION} fills or reads:\n  " + "\n  ".join(lacking) + "\nGive both files the same names (docs/own-scheme.md)."
+            f"{', '.join(str(scheme.folder) for scheme in own_schemes)}: the P4 file and {registry.DESCRIPTION} differ in "
+            f"{'a name' if len(lacking) == 1 else f'{len(lacking)} names'}:\n  "
+            + "\n  ".join(lacking)
+            + "\nGive both files the same names (docs/own-scheme.md)."
         )
     if lacking:
         raise ProgramRefused(

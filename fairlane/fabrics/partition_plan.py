@@ -1,4 +1,4 @@
-"""How a network is divided over processes: which switches, with their hosts, each of them simulates. The records do not depend on it (docs/partitions.md); the
+"""How a network is divided over processes: which switches, with their hosts, each of them simulates. The records do not depend on it (docs/partitions.md, docs/machines.md); the
 time that a run takes does.
 
 A cut goes through links between switches only, and costs what crosses it. Each process may run ahead of the others by the least delay of a cut link: so
@@ -68,24 +68,18 @@ def cores() -> int:
 
 
 def plan(experiment: Experiment, asked: int | None, control_delay_s: float) -> Plan | str:
-    """A division into so many parts, or the sentence that says why there is none. asked: None for as many as are worth it, "" says that it is not."""
+    """A division into so many parts, or why there is none. asked: None for as many as are worth it, "" says that it is not."""
     if asked == 1 or (asked is None and cores() == 1):
         return ""
     switches = experiment.topology.switches
     if len(switches) < 2:
-        return "" if asked is None else "--cores: one switch is simulated by one process, so this run uses one."
+        return "" if asked is None else "one switch is simulated by one process"
     if control_delay_s <= 0:
-        return (
-            ""
-            if asked is None
-            else "--cores: switches and controller without delay between them are simulated by one process; --control-delay gives one."
-        )
+        return "" if asked is None else "switches and controller without delay between them (--control-delay) are simulated by one process"
     network = _network(experiment)
     if asked is not None:
         divided = _divided(network, experiment, asked, control_delay_s)
-        if divided is None:
-            return "--cores: all links between switches are without delay, or fail at some time, so one process simulates them all."
-        return divided
+        return divided or "all links between switches are without delay, or fail at some time, so one process simulates them all"
     alone_s = experiment.duration_s * _PACKET_S * total(network.loads)
     if alone_s < 5 * _START_S:
         return ""

@@ -41,13 +41,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Cost:
-    """What dividing cost in one part. windows: in which the parts ran on their own. frames, sent_bytes: that went to others. waited_s: for others. cpu_s: of the process, from
-    its fork to its end."""
+    """What dividing cost in one part. windows: in which the parts ran on their own. frames, sent_bytes, messages: that went to others. waited_s: for others. cpu_s: of the process, from
+    the division to its end."""
 
     switches: int
     windows: int
     frames: int
     sent_bytes: int
+    messages: int
     waited_s: float
     cpu_s: float
     lookahead_s: float
@@ -70,21 +71,19 @@ class _Child:
     said: tuple[Any, ...] | None = field(default=None)
 
 
-def said(costs: Sequence[Cost]) -> str:
-    """About a run that is over."""
+def said(costs: Sequence[Cost], parts: str) -> str:
+    """About a run that is over. parts: what they are, such as processes."""
     frames, waited = sum(cost.frames for cost in costs), ", ".join(f"{cost.waited_s:.1f}" for cost in costs)
     first = costs[0]
     return (
-        f"{len(costs)} processes: {first.windows} windows of {first.lookahead_s * 1e6:g} us or more, {frames} packets between processes; "
+        f"{len(costs)} {parts}: {first.windows} windows of {first.lookahead_s * 1e6:g} us or more, {frames} packets between {parts}; "
         f"waited {waited} s; processor {', '.join(f'{cost.cpu_s:.1f}' for cost in costs)} s"
     )
 
 
 def obstacle() -> str:
     """Why this system cannot divide a network; "" if it can."""
-    return (
-        "" if sys.platform == "linux" else "--cores: needs Linux, where processes are forked with the network; this run uses one process."
-    )
+    return "" if sys.platform == "linux" else "needs Linux, where processes are forked with the network"
 
 
 def run(network: Network, plan: Plan, switches: Sequence[str], work: Callable[[Part], _Result]) -> Done[_Result]:
@@ -100,10 +99,10 @@ def run(network: Network, plan: Plan, switches: Sequence[str], work: Callable[[P
     children: list[_Child] = []
 
     def apart(own: int) -> tuple[_Result, Cost]:
-        before = _cpu_s()
+        before = cpu_s()
         network.partition(own, list(plan.homes), mesh)
         result = work(Part(own, plan, numbers))
-        return result, _cost(network, plan.homes.count(own), _cpu_s() - before)
+        return result, cost_of(network, plan.homes.count(own), cpu_s() - before)
 
     def in_child(own: int, pipe: Connection) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends all
@@ -113,7 +112,7 @@ def run(network: Network, plan: Plan, switches: Sequence[str], work: Callable[[P
         try:
             said: tuple[Any, ...] = ("done", *apart(own))
         except BaseException as error:  # noqa: BLE001 - the first process raises it
-            said = ("failed", _portable(error), "".join(traceback.format_exception(error)))
+            said = ("failed", portable(error), "".join(traceback.format_exception(error)))
         pipe.send(said)
         pipe.close()
 
@@ -141,13 +140,13 @@ def run(network: Network, plan: Plan, switches: Sequence[str], work: Callable[[P
         _end(children)
 
 
-def _cost(network: Network, switches: int, cpu_s: float) -> Cost:
+def cost_of(network: Network, switches: int, used_s: float) -> Cost:
     counts = network.partition_counts()
-    sent = int(counts["windows"]), int(counts["frames"]), int(counts["bytes"])
-    return Cost(switches, *sent, counts["waited_s"], cpu_s, counts["lookahead_ns"] / 1e9)
+    sent = int(counts["windows"]), int(counts["frames"]), int(counts["bytes"]), int(counts["messages"])
+    return Cost(switches, *sent, counts["waited_s"], used_s, counts["lookahead_ns"] / 1e9)
 
 
-def _cpu_s() -> float:
+def cpu_s() -> float:
     import resource  # which Windows does not have
 
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -163,7 +162,7 @@ def _die_with_parent() -> None:
         os._exit(1)
 
 
-def _portable(error: BaseException) -> BaseException:
+def portable(error: BaseException) -> BaseException:
     """It, if it can be sent; otherwise RunFailed that says the same."""
     try:
         pickle.loads(pickle.dumps(error))
@@ -172,7 +171,7 @@ def _portable(error: BaseException) -> BaseException:
     return error
 
 
-class _Elsewhere(Exception):
+class Elsewhere(Exception):
     """The traceback of another process, shown as the cause of what is raised in this one."""
 
     def __str__(self) -> str:
@@ -204,7 +203,7 @@ def _why(children: Sequence[_Child], plan: Plan, switches: Sequence[str]) -> Bas
     failed: list[tuple[BaseException, str]] = [child.said[1:] for child in children if child.said is not None and child.said[0] == "failed"]
     for error, text in failed:
         if not isinstance(error, ConnectionError):
-            error.__cause__ = _Elsewhere(text)
+            error.__cause__ = Elsewhere(text)
             return error
     for part, child in enumerate(children, 1):
         if child.said is None:

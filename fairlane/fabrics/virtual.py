@@ -31,7 +31,14 @@ class Virtual(Fabric):
         if settings.packets is not None:
             settings.packets.check(experiment.topology)
         options = virtual_fabric.Options(
-            compiler, settings.control_delay_s, settings.pcap, settings.trace, settings.live, packets=settings.packets, cores=settings.cores
+            compiler,
+            settings.control_delay_s,
+            settings.pcap,
+            settings.trace,
+            settings.live,
+            packets=settings.packets,
+            cores=settings.cores,
+            ranks=settings.ranks,
         )
         return Ready(
             experiment,

@@ -49,6 +49,7 @@ try:
 except ImportError:
     native = None  # type: ignore[assignment]
 if TYPE_CHECKING:
+    from fairlane.fabrics.ranks import Ranks
     from fairlane.native import Network
 
 _Algorithm = TypeVar("_Algorithm")
@@ -83,7 +84,8 @@ class Options:
     """toolchain: of it only the compiler is used. control_delay_s: one way between the controller and each switch. pcap: a folder
     for captures of every link. trace: a file for the log of every packet. live: who drives the run in place of `advance`, and may
     change it. needed: records to write, None for all; the run is the same. delays: whether to measure those of each packet. packets: a record of their
-    stays in queues. cores: processes over which the network is divided; None: as many as make the run faster. Its records are the same."""
+    stays in queues. cores: processes over which the network is divided; None: as many as make the run faster. ranks: of MPI, over which it is divided in their place: each of them
+    runs this. The records are the same. explains: switches are ready to keep a packet's steps, and slower."""
 
     toolchain: Compiles
     control_delay_s: float = 0.001
@@ -94,6 +96,8 @@ class Options:
     delays: bool = True
     packets: PacketRecord | None = None
     cores: int | None = 1
+    ranks: Ranks | None = None
+    explains: bool = False
 
 
 @dataclass
@@ -137,7 +141,7 @@ def check_built() -> None:
 
 
 def run(experiment: Experiment, options: Options, folder: Path, progress: Progress) -> Outcome:
-    """Run an experiment; its raw records are in `folder` afterwards. RunFailed: it ended early."""
+    """Run an experiment; its raw records are in `folder` afterwards, of several ranks in the first one's. RunFailed: it ended early."""
     check_built()
     captures = 2 * len(experiment.topology.links) if options.pcap is not None else 0
     what = f"{len(experiment.topology.switches)} switches' counters" + (f", {captures} captures of links" if captures else "")
@@ -186,7 +190,9 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         if divided is None:
             left = carry_out(None)
         else:
-            done = partitions.run(network, divided, experiment.topology.switches, carry_out)
+            done = _carry_out_parts(network, divided, experiment, options, folder, carry_out)
+            if done is None:
+                return Outcome(timing)
             links = [f"{there}->{to}" for there, to, *_ in network.channel_stats()]
             left = merge_records(done.results, folder, links)
         left.write(folder, experiment, timing, options.delays)
@@ -197,7 +203,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         progress.close()
     _say_speed(network.now_ns, left.work, time.monotonic() - started, progress.say)
     if divided is not None:
-        progress.say(partitions.said(done.costs))
+        progress.say(partitions.said(done.costs, "processes" if options.ranks is None else "ranks"))
     if not controller.ready:
         raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")
     outcome = Outcome(timing, shaping="links and queues in virtual time, exact to the nanosecond", live_changes=changes)
@@ -243,7 +249,7 @@ def build(
     plane = control_plane.plane_of(experiment, p4info_path)
     topology = experiment.topology
     addresses = addressing.assign(topology)
-    network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS))
+    network = native.Network(experiment.seed, control_delay_ns=round(options.control_delay_s * NS), explains=options.explains)
     for i, name in enumerate(topology.switches):
         network.add_switch(name, i + 1, cpu_port=CPU_PORT, priorities=max(p.link.priorities for p in topology.ports()[name]))
     for name in topology.hosts:
@@ -453,20 +459,43 @@ def advance(active: ActiveRun, progress: Progress) -> None:
 
 
 def _plan(experiment: Experiment, options: Options, progress: Progress) -> Plan | None:
-    """None, where one process simulates the network; why it does so although more are asked for, is said."""
-    if options.cores == 1:
+    """None, where one process simulates the network; why it does so although more are asked for, is said. Refusal: more ranks than there can be parts."""
+    asked = options.cores if options.ranks is None else options.ranks.count
+    if asked == 1:
         return None
     if options.live is not None:
-        found: Plan | str = "--cores: a run with a page that changes it is simulated by one process."
+        found: Plan | str = "a run with a page that changes it is simulated by one process"
     elif options.trace is not None or options.packets is not None:
-        found = "--cores: --trace and --packets have the packets of all switches in one order, so one process simulates the network."
+        found = "--trace and --packets have the packets of all switches in one order, so one process simulates the network"
     else:
-        found = partitions.obstacle() or partition_plan.plan(experiment, options.cores, options.control_delay_s)
+        found = partitions.obstacle() or partition_plan.plan(experiment, asked, options.control_delay_s)
+    if options.ranks is not None:
+        return _for_ranks(found, options.ranks.count)
     if isinstance(found, Plan):
         return found
     if found and options.cores is not None:
-        progress.say(found)
+        progress.say(f"--cores: {found}.")
     return None
+
+
+def _for_ranks(found: Plan | str, count: int) -> Plan:
+    if isinstance(found, str):
+        raise Refusal(f"--mpi: {found}: leave mpiexec and --mpi out.")
+    if found.parts < count:
+        raise Refusal(f"--mpi: {count} ranks are too many: this network has {found.parts} parts at most: mpiexec -n {found.parts}.")
+    return found
+
+
+def _carry_out_parts(
+    network: Network, plan: Plan, experiment: Experiment, options: Options, folder: Path, carry_out: Callable[[Part], Left]
+) -> partitions.Done[Left] | None:
+    """By processes of this machine, or by ranks. None in a rank that is not the first."""
+    if options.ranks is None:
+        return partitions.run(network, plan, experiment.topology.switches, carry_out)
+    from fairlane.fabrics import machines
+
+    folders = {"raw": folder} | ({} if options.pcap is None else {"pcap": options.pcap})
+    return machines.run(options.ranks, network, plan, experiment.topology.switches, carry_out, folders)
 
 
 def _work(network: Network) -> dict[str, int]:

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from fairlane import probes
+from fairlane.experiments.model import Experiment
 from fairlane.results import result_folder
-from fairlane.results.nameless import nameless
+from fairlane.results.nameless import nameless, of_experiment
 
 FILE = "made.json"
 COMMIT = "commit.json"
@@ -84,6 +85,16 @@ def _about() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {package: found for package in _PACKAGES if (found := _version(package))},
     }
+
+
+def identity() -> bytes:
+    """The same where Fairlane is the same: of sources and module."""
+    return hashlib.sha256(f"{_sources()} {_module()}".encode()).digest()
+
+
+def identity_of(experiment: Experiment, files: Mapping[str, str]) -> bytes:
+    """The same where an experiment and the user's own files, text by name, are the same."""
+    return hashlib.sha256(result_folder.json_text({"experiment": of_experiment(experiment), "files": dict(files)}).encode()).digest()
 
 
 def _version(package: str) -> str | None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _INSTANT_S = 1e-6
+_SILENCE_S = 2.0
+"""Longer than packets are under way, and than the records of senders are apart."""
 _NO_TIME_S = 1e-9
 """Differences of two times of the same instant are below."""
 FLOW_RECORDS = frozenset(
@@ -337,7 +339,9 @@ def _flow(folder: Path, flow: Flow, ip: int, timing: Timing, every_s: float, who
 
     sender, *receivers = map(read, files)
     if not flow.receivers:
-        return [make(flow, ip, receivers[0], sender)]
+        record = make(flow, ip, receivers[0], sender)
+        # TCP's sender counts its losses; a receiver of a group may leave it.
+        return [record if is_tcp else dataclasses.replace(record, lost=_with_unanswered(record))]
     made = []
     for host, joins_s, records in zip(flow.receivers, flow.receiver_start_s, receivers):
         one = dataclasses.replace(flow, name=f"{flow.name}@{host}", receiver=host, receivers=(), receiver_start_s=())
@@ -485,6 +489,19 @@ def _command(folder: Path, flow: Flow, timing: Timing, counted: conversations.Co
         round_trips=sockets.pairs("t", "rtt_s"),
         completion_s=_ended_after(ends[first], settings),
     )
+
+
+def _with_unanswered(record: FlowRecord) -> Steps:
+    """The packets that a receiver found missing, and those after the last one that reached it. A receiver finds a loss by a later packet: where none of a flow
+    comes any more while its sender goes on for `_SILENCE_S`, it finds none, although all are lost."""
+    lost, received, sent = record.lost, record.packets.values, record.sent
+    if not len(received) or not len(sent.values) or sent.values[-1] <= received[-1] + lost.values[-1]:
+        return lost
+    last, all_sent = int(np.argmax(received >= received[-1])), int(np.argmax(sent.values >= sent.values[-1]))
+    if sent.times_s[all_sent] < lost.times_s[last] + _SILENCE_S:
+        return lost
+    missing = sent.at(lost.times_s[last + 1 :]) - received[-1]
+    return Steps(lost.times_s, np.concatenate([lost.values[: last + 1], np.maximum(lost.values[last], missing)]))
 
 
 def _lost_by(missing: np.ndarray) -> np.ndarray:

@@ -245,7 +245,7 @@ class _Encoder:
         """An unsigned value of `width` bits."""
         if isinstance(given, list) and len(given) == 1:
             given = given[0]
-        value = _number_of(given)
+        value = number_of(given)
         if value is None:
             raise self._document.error(path, f"{given!r} is neither a number nor an IPv4, IPv6 or Ethernet address")
         if isinstance(given, str) and (bits := _address_bits(given)) is not None and bits != width:
@@ -282,7 +282,8 @@ class _Encoder:
         return value
 
 
-def _number_of(given: Any) -> int | None:
+def number_of(given: Any) -> int | None:
+    """A value as these files write it; None: it is none."""
     if isinstance(given, int) and not isinstance(given, bool):
         return given
     if not isinstance(given, str):

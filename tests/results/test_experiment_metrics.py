@@ -139,6 +139,33 @@ def records(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_flow_none_of_whose_packets_arrive_any_more_has_lost_them(experiment: Experiment, records: Path) -> None:
+    rows = [json.loads(line) for line in (records / "als.receiver.jsonl").read_text().splitlines()]
+    at_8 = next(row for row in rows if row["kind"] == "data" and row["t"] == pytest.approx(1008.4))
+    for row in rows:
+        if row["kind"] == "data" and row["t"] > at_8["t"]:
+            row.update({key: at_8[key] for key in ("received_packets", "received_bytes", "lost_packets")})
+    write_lines(records / "als.receiver.jsonl", rows)
+    als = metrics.compute(series.load(records, experiment, TIMING)).flows[1]
+    assert (als.goodput_bps, als.sent_packets, als.lost_packets, als.loss_fraction) == (0, 1000, 1000, 1)
+    # All are accounted for: 95 in 100 arrived by then, and no later one.
+    lost = series.load(records, experiment, TIMING).flows[1].lost
+    assert (lost.values[4], lost.values[-1]) == (5 * 4, 1600 - 95 * 4)
+
+
+@pytest.mark.parametrize(("quiet_s", "lost"), [(1, 45), (3, 335)])
+def test_packets_at_the_end_may_be_under_way(experiment: Experiment, records: Path, quiet_s: int, lost: int) -> None:
+    """Where the receiver has heard nothing for less than two seconds."""
+    rows = [json.loads(line) for line in (records / "als.receiver.jsonl").read_text().splitlines()]
+    before = [row for row in rows if row["kind"] == "data"][-1 - quiet_s]
+    for row in rows:
+        if row["kind"] == "data" and row["t"] > before["t"]:
+            row.update({key: before[key] for key in ("received_packets", "received_bytes", "lost_packets")})
+    write_lines(records / "als.receiver.jsonl", rows)
+    als = metrics.compute(series.load(records, experiment, TIMING)).flows[1]
+    assert als.lost_packets == lost
+
+
 def test_figures_of_hand_made_records(experiment: Experiment, records: Path) -> None:
     figures = metrics.compute(series.load(records, experiment, TIMING))
     tcp, als = figures.flows

@@ -29,6 +29,7 @@ from tools.site import schemes
 
 needs_module = pytest.mark.skipif(virtual_fabric.native is None, reason="the module fairlane.native is not built: make build")
 AFD = probes.ROOT / "docs" / "examples" / "afd"
+TELEMETRY = probes.ROOT / "docs" / "examples" / "telemetry"
 MIXED = """
 title = "two schemes"
 bottleneck = "s1->s2"
@@ -63,6 +64,24 @@ def test_every_folder_is_a_scheme_and_has_its_program() -> None:
         text = "".join(path.read_text() for path in scheme.folder.glob("*.p4"))
         for control in scheme.controls.values():
             assert f"control {control.split()[0]}(" in text
+
+
+def test_the_files_of_a_changed_folder_are_written_anew(tmp_path: Path) -> None:
+    trail = tmp_path / "trail"
+    trail.mkdir()
+    for path in TELEMETRY.iterdir():
+        if path.is_file() and path.suffix != ".toml":
+            text = path.read_text().replace("telemetry", "trail").replace("Telemetry", "Trail").replace("5445", "5452")
+            (trail / path.name.replace("telemetry", "trail")).write_text(text.replace("HOPS = 4", "HOPS = 3").replace("HOPS 4", "HOPS 3"))
+    written = skeleton_scheme.choose(trail)
+    assert [path.name for path in written] == ["chosen_headers.p4", "chosen.p4"]
+    headers, controls = (path.read_text() for path in written)
+    assert "(RTP_EXTENDED &&& 0x1FE, 0x5452, 13, 76..0xFFFF): parse_trail_header;" in headers and "hop_t[3] hops;" in headers
+    assert '#include "trail.p4"' in controls and "Trail() trail;" in controls
+    again = [path.stat().st_mtime_ns for path in written]
+    with pytest.raises(Refusal, match="scheme.py"):
+        skeleton_scheme.choose(tmp_path)
+    assert [path.stat().st_mtime_ns for path in written] == again
 
 
 def test_the_programs_own_choice_is_the_standing_schemes() -> None:
@@ -241,8 +260,21 @@ def test_names_that_differ_between_the_two_files_are_told_before_a_run(tmp_path:
     with pytest.raises(SystemExit) as ended:
         cli.main()
     said = capsys.readouterr().err
-    assert ended.value.code == 2 and "my-queue: the P4 file lacks 2 names" in said
+    assert ended.value.code == 2 and "my-queue: the P4 file and scheme.py differ in 2 names" in said
     assert "counter 'AlsEgress.my_queue.drops'" in said and "docs/own-scheme.md" in said
+
+
+@needs_module
+def test_a_parameter_of_the_p4_file_alone_gets_no_value(tmp_path: Path, monkeypatch, capsys) -> None:
+    skeleton_scheme.scheme("my-queue", tmp_path)
+    edited(tmp_path / "my-queue", "my-queue.p4", "bit<64> chance,", "bit<64> chance, bit<32> longest_us,")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", "fairlane run dumbbell --flow rap:1 --scheme my-queue --queue my-queue --out o".split())
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and "my-queue: the P4 file and scheme.py differ in a name:" in said
+    assert "action AlsEgress.my_queue.set_parameters: its parameter 'longest_us' gets no value" in said
 
 
 @pytest.mark.parametrize(

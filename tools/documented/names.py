@@ -107,7 +107,10 @@ class Checkout:
         """Of every tracked Makefile."""
         names = [name for name in self.files if name.rpartition("/")[2] == "Makefile" or name.endswith(".mk")]
         return frozenset(
-            goal for name in names for goal in re.findall(r"^([\w-]+):", (self.root / name).read_text(encoding="utf-8"), re.MULTILINE)
+            goal
+            for name in names
+            for goals in re.findall(r"^([\w-]+(?: +[\w-]+)*):(?!=)", (self.root / name).read_text(encoding="utf-8"), re.MULTILINE)
+            for goal in goals.split()
         )
 
     def has(self, name: str, page: str) -> bool:

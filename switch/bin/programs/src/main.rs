@@ -6,8 +6,11 @@
 #[cfg(target_os = "linux")]
 mod blast;
 mod compile;
+mod files;
+mod fmt;
 #[cfg(target_os = "linux")]
 mod link;
+mod lsp;
 #[cfg(target_os = "linux")]
 mod relay;
 mod replay;
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
     let name = Path::new(&started_as).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match name.strip_suffix(EXE_SUFFIX).unwrap_or(name) {
         "fairlane-compile" => compile::main(),
+        "fairlane-fmt" => fmt::main(),
+        "fairlane-lsp" => lsp::main(),
         "fairlane-replay" => replay::main(),
         "fairlane-stf" => stf::main(),
         name => on_interfaces(name),

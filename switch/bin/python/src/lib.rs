@@ -13,6 +13,7 @@ mod host;
 #[cfg(unix)]
 mod peers;
 mod records;
+mod why;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
@@ -20,15 +21,18 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fairlane_device::pipeline::{Observing, Program};
 use fairlane_device::rows::{self, Further, PortRows};
+use fairlane_device::DeviceConfig;
 use fairlane_device::DropCause;
-use fairlane_device::{pipeline::Program, DeviceConfig};
 use fairlane_endpoint::record::FlowLog;
 use fairlane_endpoint::{Ip, RawSpec};
 use fairlane_memory as _;
 use fairlane_random::nearest;
 use fairlane_virtual::record::{LinkSample, Measured, PortSample, QueueSample};
-use fairlane_virtual::{Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError};
+use fairlane_virtual::{
+    Change, FlowKind, HostAddress, Jitter, LayeredSpec, LinkEnd, Options, RtpSpec, RunError, Trace, TraceError, Wanted,
+};
 use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -74,6 +78,8 @@ struct Network {
     inner: fairlane_virtual::Network,
     /// Of the switches by number.
     rows: Vec<PortRows>,
+    /// Switches are ready to keep a packet's steps (`watch`).
+    explains: bool,
     /// Whether some link does.
     fails: bool,
     /// Of one of several partitions: how long it has waited for the others.
@@ -92,14 +98,15 @@ impl Network {
 impl Network {
     /// epoch_ns: Unix time of instant 0. control_delay_ns: one way between control plane and switches. record_interval_ns:
     /// between periodic records, 0 for none. end_ns: when the run ends, if that is known: changes and starts of flows after it are
-    /// refused, and so is running on.
+    /// refused, and so is running on. explains: switches are ready for `watch`, and slower.
     #[new]
-    #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None))]
-    fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>) -> Network {
+    #[pyo3(signature = (seed, *, epoch_ns=0, control_delay_ns=1_000_000, record_interval_ns=100_000_000, end_ns=None, explains=false))]
+    fn new(seed: u64, epoch_ns: u64, control_delay_ns: u64, record_interval_ns: u64, end_ns: Option<u64>, explains: bool) -> Network {
         let options = Options { seed, epoch: epoch_ns, control_delay: control_delay_ns, record_interval: record_interval_ns, end: end_ns };
         Network {
             inner: fairlane_virtual::Network::new(options),
             rows: Vec::new(),
+            explains,
             fails: false,
             #[cfg(unix)]
             waited: None,
@@ -109,7 +116,8 @@ impl Network {
     /// Adds a switch; returns its number, by which the control plane calls it. Raises ValueError.
     #[pyo3(signature = (name, device_id, *, cpu_port=None, priorities=1))]
     fn add_switch(&mut self, name: &str, device_id: u64, cpu_port: Option<u32>, priorities: usize) -> PyResult<usize> {
-        let config = DeviceConfig { cpu_port, priorities, ..DeviceConfig::default() };
+        let observe = if self.explains { Observing::Values } else { Observing::Nothing };
+        let config = DeviceConfig { cpu_port, priorities, observe, ..DeviceConfig::default() };
         let number = self.inner.add_switch(name, device_id, config).map_err(refused)?;
         self.rows.push(PortRows::default());
         Ok(number)
@@ -292,16 +300,21 @@ impl Network {
     }
 
     /// Makes this the partition `own` of several, each in a process of its own: homes has the partition of each switch by its number, and hosts are
-    /// where their switch is. All have the same description, and nothing is added afterwards; mesh: made before the processes parted. Records are then those of
-    /// what is simulated here. Raises ValueError where the network cannot be divided so.
+    /// where their switch is. All have the same description, and nothing is added afterwards. peers: a `Mesh`, made before the processes parted, or an object whose
+    /// `exchange` reaches the others (`peers.rs`). Records are then those of what is simulated here. Raises ValueError where the network cannot be divided so.
     #[cfg(unix)]
-    fn partition(&mut self, own: usize, homes: Vec<usize>, mesh: &mut peers::Mesh) -> PyResult<()> {
-        let sockets = mesh.take(own)?;
-        self.waited = Some(std::rc::Rc::clone(&sockets.waited));
-        self.inner.partition(own, &homes, Box::new(sockets)).map_err(refused)
+    fn partition(&mut self, own: usize, homes: Vec<usize>, peers: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(mesh) = peers.downcast::<peers::Mesh>() {
+            let sockets = mesh.borrow_mut().take(own)?;
+            self.waited = Some(std::rc::Rc::clone(&sockets.waited));
+            return self.inner.partition(own, &homes, Box::new(sockets)).map_err(refused);
+        }
+        let called = peers::Called { object: peers.clone().unbind(), waited: std::rc::Rc::default() };
+        self.waited = Some(std::rc::Rc::clone(&called.waited));
+        self.inner.partition(own, &homes, Box::new(called)).map_err(refused)
     }
 
-    /// Of a partition: windows, frames and bytes that went to others, lookahead_ns, and waited_s, for others. Empty where the network is whole.
+    /// Of a partition: windows; frames, bytes and messages that went to others; lookahead_ns; waited_s, for others. Empty where the network is whole.
     #[cfg(unix)]
     fn partition_counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -309,6 +322,7 @@ impl Network {
             dict.set_item("windows", counts.windows)?;
             dict.set_item("frames", counts.frames)?;
             dict.set_item("bytes", counts.bytes)?;
+            dict.set_item("messages", counts.messages)?;
             dict.set_item("lookahead_ns", counts.lookahead)?;
             dict.set_item("waited_s", waited.get().as_secs_f64())?;
         }
@@ -464,6 +478,37 @@ impl Network {
         indices.into_iter().map(cell).collect()
     }
 
+    /// Looks from now on for a packet that is dropped: the one after `before` others, of a flow of that name and for that cause (of DROP_CAUSES, "link" or "tail"), where they are given.
+    #[pyo3(signature = (flow=None, cause=None, before=0))]
+    fn search_drop(&mut self, flow: Option<&str>, cause: Option<&str>, before: u64) {
+        self.inner.search_drop(flow, cause, before);
+    }
+
+    /// What `search_drop` has found: (time_ns, node, cause, flow, part, back, number).
+    #[allow(clippy::type_complexity)] // Python's tuple
+    fn found_drop(&self) -> Option<(u64, String, String, String, String, bool, Option<u64>)> {
+        let found = self.inner.found_drop()?.clone();
+        let Wanted { flow, part, back, number, .. } = found.packet;
+        Some((found.time, found.node, found.cause, flow, part, back, number))
+    }
+
+    /// Follows a packet from now on, of a network that explains: flow, part, direction and number as the log of packets has them.
+    /// before: the sendings of such a packet before it.
+    #[pyo3(signature = (flow, part, number, *, back=false, before=0))]
+    fn watch(&mut self, flow: String, part: String, number: Option<u64>, back: bool, before: u64) {
+        self.inner.watch(Wanted { flow, part, back, number, before });
+    }
+
+    /// Where the packet of `watch` was, as JSON: an array of stations (docs/why.md). root: the folder from which the names of programs' files count.
+    fn way(&self, root: PathBuf) -> String {
+        why::way(&self.inner, &root)
+    }
+
+    /// How many stations `way` would have.
+    fn stations(&self) -> usize {
+        self.inner.way().count()
+    }
+
     /// `[(from, to, offered, delivered, delivered_bytes, dropped_tail, dropped_loss, in_flight)]` of each direction of a link.
     fn channel_stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = self.inner.channel_stats().map(|(from, to, stats, in_flight)| {
@@ -510,6 +555,18 @@ fn packet_test(program: PathBuf, test: PathBuf, verbose: bool) -> PyResult<(bool
     Ok((played.passed(), played.text(verbose)))
 }
 
+/// Why a packet of a script, counted from 1, took its way through a program, P4 or BMv2 JSON: JSON with its line, port, frame, steps and the frames
+/// that came out (docs/why.md). name: of the script, for errors. Raises ValueError, with file and line, when one of the two cannot be read.
+#[pyfunction]
+#[pyo3(signature = (program, script, packet, *, name, include=Vec::new(), define=Vec::new()))]
+fn why_packet(program: PathBuf, script: &str, packet: usize, name: &str, include: Vec<PathBuf>, define: Vec<String>) -> PyResult<String> {
+    let options = fairlane_compiler::Options { include, define, ..Default::default() };
+    let program = fairlane_stf::load(&program, &options).map_err(refused)?;
+    let script = fairlane_stf::read(script).map_err(|error| refused(format!("{name}:{}: {}", error.line, error.message)))?;
+    let found = fairlane_stf::why(&program, &script, packet);
+    found.map(|found| found.to_string()).map_err(|error| refused(format!("{name}:{}: {}", error.line, error.message)))
+}
+
 /// e^x, ln x and base^exponent, rounded to the nearest number; None where that takes more digits (`fairlane.arithmetic`).
 #[pyfunction]
 fn exp(x: f64) -> Option<f64> {
@@ -547,6 +604,7 @@ fn python_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<host::HostEnd>()?;
     module.add_function(wrap_pyfunction!(compile, module)?)?;
     module.add_function(wrap_pyfunction!(packet_test, module)?)?;
+    module.add_function(wrap_pyfunction!(why_packet, module)?)?;
     module.add_function(wrap_pyfunction!(exp, module)?)?;
     module.add_function(wrap_pyfunction!(ln, module)?)?;
     module.add_function(wrap_pyfunction!(power, module)?)?;

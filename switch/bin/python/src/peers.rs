@@ -1,4 +1,5 @@
-//! Partitions of one network in processes of one machine: a socket between each two, made before the processes part.
+//! Partitions of one network in processes: of one machine, with a socket between each two, made before the processes part; or those that an object of
+//! Python reaches, such as the ranks of MPI.
 
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
@@ -8,9 +9,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use fairlane_endpoint::algorithm::Fault;
-use fairlane_virtual::Peers;
+use fairlane_virtual::{Heard, Nanos, Peers};
 use pyo3::exceptions::PyConnectionError;
 use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
 
 use crate::refused;
 
@@ -91,44 +93,51 @@ fn read(mut socket: &UnixStream, mut bytes: &mut [u8], peer: usize) -> Result<()
 }
 
 impl Sockets {
-    fn send(&self, peer: usize, bytes: &[u8]) -> Result<(), Fault> {
+    fn send(&self, peer: usize, next: Nanos, bytes: &[u8]) -> Result<(), Fault> {
         let Some(mut socket) = self.to[peer].as_ref() else { return Ok(()) };
-        let length = (bytes.len() as u64).to_le_bytes();
+        let head = [next.to_le_bytes(), (bytes.len() as u64).to_le_bytes()].concat();
         let sent = if bytes.len() < 1 << 14 {
-            socket.write_all(&[&length, bytes].concat())
+            socket.write_all(&[&head, bytes].concat())
         } else {
-            socket.write_all(&length).and_then(|()| socket.write_all(bytes))
+            socket.write_all(&head).and_then(|()| socket.write_all(bytes))
         };
         sent.map_err(|_| gone(peer))
     }
 
-    fn receive(&self, peer: usize) -> Result<Vec<u8>, Fault> {
-        let Some(socket) = &self.to[peer] else { return Ok(Vec::new()) };
+    /// Adds to `heard`.
+    fn receive(&self, peer: usize, heard: &mut Heard) -> Result<(), Fault> {
+        let Some(socket) = &self.to[peer] else { return Ok(()) };
         let began = Instant::now();
-        let mut length = [0; 8];
-        read(socket, &mut length, peer)?;
+        let (mut next, mut length) = ([0; 8], [0; 8]);
+        read(socket, &mut next, peer)?;
         self.waited.set(self.waited.get() + began.elapsed());
-        let mut bytes = vec![0; u64::from_le_bytes(length) as usize];
-        read(socket, &mut bytes, peer)?;
-        Ok(bytes)
+        read(socket, &mut length, peer)?;
+        heard.floor = heard.floor.min(Nanos::from_le_bytes(next));
+        let length = u64::from_le_bytes(length) as usize;
+        if length > 0 {
+            let mut bytes = vec![0; length];
+            read(socket, &mut bytes, peer)?;
+            heard.theirs.push((peer, bytes));
+        }
+        Ok(())
     }
 }
 
 impl Peers for Sockets {
     /// Of two, the lower one sends first and the other receives first; each goes through its peers in their order. So nobody waits for one who waits.
-    fn exchange(&mut self, ours: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, Fault> {
-        let mut theirs = Vec::with_capacity(self.to.len());
+    fn exchange(&mut self, next: Nanos, ours: &mut [Vec<u8>]) -> Result<Heard, Fault> {
+        let mut heard = Heard { floor: next, theirs: Vec::new() };
         for (peer, bytes) in ours.iter_mut().enumerate() {
             if self.own < peer {
-                self.send(peer, bytes)?;
-                theirs.push(self.receive(peer)?);
+                self.send(peer, next, bytes)?;
+                self.receive(peer, &mut heard)?;
             } else {
-                theirs.push(self.receive(peer)?);
-                self.send(peer, bytes)?;
+                self.receive(peer, &mut heard)?;
+                self.send(peer, next, bytes)?;
             }
             bytes.clear();
         }
-        Ok(theirs)
+        Ok(heard)
     }
 }
 
@@ -138,5 +147,28 @@ impl Drop for Sockets {
         for socket in self.to.iter().flatten() {
             let _ = socket.shutdown(Shutdown::Both);
         }
+    }
+}
+
+/// Others whom an object reaches by its `exchange(next_ns, [(peer, bytes)]) -> (floor_ns, [(peer, bytearray)])`, which means what [`Peers::exchange`] does.
+pub(crate) struct Called {
+    pub(crate) object: Py<PyAny>,
+    /// Time in its calls: for sending, and for waiting.
+    pub(crate) waited: Rc<Cell<Duration>>,
+}
+
+impl Peers for Called {
+    fn exchange(&mut self, next: Nanos, ours: &mut [Vec<u8>]) -> Result<Heard, Fault> {
+        let began = Instant::now();
+        let heard = Python::attach(|py| -> PyResult<Heard> {
+            let sent = ours.iter().enumerate().filter(|(_, bytes)| !bytes.is_empty());
+            let sent: Vec<_> = sent.map(|(peer, bytes)| (peer, PyBytes::new(py, bytes))).collect();
+            let found = self.object.bind(py).call_method1("exchange", (next, sent))?;
+            let (floor, theirs): (Nanos, Vec<(usize, Bound<'_, PyByteArray>)>) = found.extract()?;
+            Ok(Heard { floor, theirs: theirs.into_iter().map(|(peer, bytes)| (peer, bytes.to_vec())).collect() })
+        })?;
+        ours.iter_mut().for_each(Vec::clear);
+        self.waited.set(self.waited.get() + began.elapsed());
+        Ok(heard)
     }
 }

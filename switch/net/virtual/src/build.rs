@@ -25,6 +25,7 @@ use crate::observer::Observer;
 use crate::packets::PacketWriter;
 use crate::tcp::{TcpReceiver, TcpSender};
 use crate::trace::TraceWriter;
+use crate::watch::{Drop, Search, Station, Wanted, Watch};
 use crate::Nanos;
 
 /// A receiver of rate-adaptive flows is there so long before its sender, and so long after it.
@@ -417,6 +418,27 @@ impl Network {
             PacketWriter::create(path, origin, only).map_err(|error| RunError::File { path: path.display().to_string(), error })?;
         self.observe().packets = Some(writer);
         Ok(())
+    }
+
+    /// Looks for a packet that is dropped, from now on: the one after `before` others, of a flow with that name, and for that cause, where these are given.
+    pub fn search_drop(&mut self, flow: Option<&str>, cause: Option<&str>, before: u64) {
+        let (flow, cause) = (flow.map(str::to_string), cause.map(str::to_string));
+        self.observe().search = Some(Search { flow, cause, left: before, found: None });
+    }
+
+    /// What [`Network::search_drop`] has found.
+    pub fn found_drop(&self) -> Option<&Drop> {
+        self.observer.as_ref()?.search.as_ref()?.found.as_ref()
+    }
+
+    /// Follows a packet, from now on. Switches keep its steps if they are ready for that ([`DeviceConfig::observe`]).
+    pub fn watch(&mut self, wanted: Wanted) {
+        self.observer.get_or_insert_default().watch = Some(Watch::new(wanted));
+    }
+
+    /// Where the packet that is followed was; the last stations alone, where they are many.
+    pub fn way(&self) -> impl Iterator<Item = &Station> {
+        self.observer.as_ref().and_then(|observer| observer.watch.as_ref()).into_iter().flat_map(|watch| &watch.way)
     }
 
     fn observe(&mut self) -> &mut Observer {

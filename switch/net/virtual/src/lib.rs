@@ -25,7 +25,7 @@
 //! | `layered.rs` | flows in layers to groups |
 //! | `ip.rs`, `igmp.rs`, `membership.rs` | Ethernet, IPv4 and UDP headers; the host's part of IGMPv2 |
 //! | `record.rs`, `samples.rs`, `capture.rs` | records, when they are taken, pcap files |
-//! | `observer.rs`, `trace.rs`, `packets.rs`, `identity.rs` | single packets: the log of events, the record of stays in queues, which flow's packet a frame is |
+//! | `observer.rs`, `trace.rs`, `packets.rs`, `watch.rs`, `identity.rs` | single packets: the log of events, the record of stays in queues, which flow's packet a frame is |
 
 #![forbid(unsafe_code)]
 
@@ -57,6 +57,7 @@ pub mod record;
 mod samples;
 mod tcp;
 mod trace;
+mod watch;
 
 pub use control::{Answer, ControlAction, ControlPlane, Request};
 pub use description::{Change, LinkEnd, Options};
@@ -69,6 +70,7 @@ pub use layered::{LayeredReceiver, LayeredSpec};
 pub use network::Network;
 pub use nodes::FlowEnds;
 pub use packets::PACKET_COLUMNS;
-pub use part::{PartitionCounts, Peers};
+pub use part::{Heard, PartitionCounts, Peers};
 pub use tcp::TcpSpec;
 pub use trace::TraceWriter;
+pub use watch::{Drop, Station, Visit, Wanted};

@@ -316,6 +316,7 @@ impl Network {
             let (names, channels) = (&self.link_names, &node.channels);
             let link = |port: PortId| names.get(channels.get(port as usize).copied().flatten()?).map(String::as_str);
             node.device.drain_trace(|event| observer.step((switch, &node.name), &event, link));
+            observer.follow(switch, &mut node.device);
         }
         node.device.take_handed(&mut self.handed);
         let events = node.device.take_events();
@@ -445,6 +446,9 @@ impl Network {
             };
             let who = observer.logged(&frame);
             observer.log(self.now, ("receive", ""), Place::at(&self.channel_names[index].1, port), frame.len() as u64, who);
+            if let (Attachment::Switch(switch, port), true) = (self.channel_ends[index], observer.wants(who)) {
+                observer.visit(self.now, (switch, port), &frame, &mut self.switches[switch].device);
+            }
         }
         if let Some(capture) = self.captures.get_mut(index) {
             let written = capture.write(self.options.epoch + self.now, &frame);
@@ -691,6 +695,11 @@ impl Network {
     /// The switch of a name, to load a program or to look at.
     pub fn device(&mut self, switch: &str) -> Option<&mut Device> {
         self.switches.iter_mut().find(|node| node.name == switch).map(|node| &mut node.device)
+    }
+
+    /// A switch by its number: its name, and what it runs.
+    pub fn switch(&self, number: usize) -> Option<(&str, &Device)> {
+        self.switches.get(number).map(|node| (node.name.as_str(), &node.device))
     }
 
     /// Datagrams that a host dropped for a wrong checksum of IPv4, UDP or TCP.

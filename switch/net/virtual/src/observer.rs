@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use fairlane_device::{QueueEvent, QueueStep};
+use fairlane_device::{Device, QueueEvent, QueueStep};
 
 use crate::error::RunError;
 use crate::identity::{Book, Identity, Route};
 use crate::packets::PacketWriter;
 use crate::trace::{Place, TraceWriter};
+use crate::watch::{Search, Visit, Watch};
 use crate::{Nanos, PortId};
 
 /// See the module.
@@ -15,6 +16,8 @@ use crate::{Nanos, PortId};
 pub(crate) struct Observer {
     pub(crate) trace: Option<TraceWriter>,
     pub(crate) packets: Option<PacketWriter>,
+    pub(crate) watch: Option<Watch>,
+    pub(crate) search: Option<Search>,
     book: Book,
     names: Vec<String>,
     /// The packet that a switch is at work on, and those that wait there, for the log.
@@ -36,17 +39,32 @@ impl Observer {
 
     /// Which packet a frame is, where that is to be logged.
     pub(crate) fn logged(&self, frame: &[u8]) -> Identity {
-        self.trace.as_ref().map_or_else(Identity::default, |_| self.book.identify(frame))
+        match self.trace.is_some() || self.watch.is_some() || self.search.is_some() {
+            true => self.book.identify(frame),
+            false => Identity::default(),
+        }
+    }
+
+    /// Whether a packet is the one that is followed.
+    pub(crate) fn wants(&self, who: Identity) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_begun() && watch.wants(who, Self::name(&self.names, who)))
     }
 
     fn name(names: &[String], who: Identity) -> &str {
         who.flow.and_then(|flow| names.get(flow)).map_or("", String::as_str)
     }
 
-    /// Something happened at a host or on a link.
+    /// Something happened at a host, on a link, or in a queue.
     pub(crate) fn log(&mut self, now: Nanos, what: (&str, &str), place: Place, bytes: u64, who: Identity) {
+        let name = Self::name(&self.names, who);
+        if let Some(search) = self.search.as_mut().filter(|_| what.0 == "drop") {
+            search.dropped(now, place.node, what.1, (who, name));
+        }
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.wants(who, name)) {
+            watch.heard(now, what, place);
+        }
         if let Some(trace) = &mut self.trace {
-            trace.write(now, what, place, bytes, (who, Self::name(&self.names, who)));
+            trace.write(now, what, place, bytes, (who, name));
         }
     }
 
@@ -65,7 +83,7 @@ impl Observer {
         if let Some(packets) = &mut self.packets {
             packets.step(switch.0, event, who, &self.names, link);
         }
-        if self.trace.is_some() {
+        if self.trace.is_some() || self.search.is_some() {
             self.log_step(switch, event, who);
         }
     }
@@ -95,6 +113,21 @@ impl Observer {
         let present = if event.frame.is_empty() { waited.unwrap_or(self.present) } else { who };
         let place = Place { node, port: event.port, queue: event.queue };
         self.log(event.time, what, place, u64::from(event.bytes), present);
+    }
+
+    /// The packet that is followed comes to a switch, whose steps it keeps from now on.
+    pub(crate) fn visit(&mut self, time: Nanos, (switch, port): (usize, PortId), frame: &[u8], device: &mut Device) {
+        let packet = device.watch_next();
+        if let (Some(watch), Some(packet)) = (&mut self.watch, packet) {
+            watch.visit(Visit { time, switch, port, frame: frame.to_vec(), packet, events: Vec::new(), cut: false });
+        }
+    }
+
+    /// Takes the steps of the packet that is followed.
+    pub(crate) fn follow(&mut self, switch: usize, device: &mut Device) {
+        if let Some(watch) = &mut self.watch {
+            device.take_observed().into_iter().for_each(|event| watch.step(switch, event));
+        }
     }
 
     /// Writes out what is buffered.

@@ -9,11 +9,20 @@ use crate::Nanos;
 
 /// The other partitions of a network, numbered from 0, this one among them.
 pub trait Peers {
-    /// Gives each its bytes, empties them, and takes theirs, `None` at this one's own place. It waits for all.
+    /// Tells all when this one's next event is, `Nanos::MAX` for never; gives each the bytes for it, if there are any, and empties them; and waits for all.
     ///
     /// # Errors
     /// One of them has ended; whoever waits wants no longer to.
-    fn exchange(&mut self, ours: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, Fault>;
+    fn exchange(&mut self, next: Nanos, ours: &mut [Vec<u8>]) -> Result<Heard, Fault>;
+}
+
+/// What all partitions have told each other at the end of a window.
+#[derive(Debug)]
+pub struct Heard {
+    /// The earliest event of all, as they have told it.
+    pub floor: Nanos,
+    /// Who has sent something to this one, in the partitions' order, and what.
+    pub theirs: Vec<(usize, Vec<u8>)>,
 }
 
 /// What this process has of a network.
@@ -44,9 +53,10 @@ pub(crate) const CONTROLS: usize = 0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PartitionCounts {
     pub windows: u64,
-    /// Frames that left for other partitions, and all that did, in bytes.
+    /// Frames that left for other partitions, and all that did, in bytes, and in messages: one for each partition to which something went in a window.
     pub frames: u64,
     pub bytes: u64,
+    pub messages: u64,
     /// Least delay between partitions.
     pub lookahead: Nanos,
 }

@@ -16,7 +16,7 @@ use crate::flow::End;
 use crate::network::{Network, CONTROL};
 use crate::nodes::{Attachment, Flying, NodeIndex};
 use crate::parcels::{Parcel, Reader};
-use crate::part::{Partition, PartitionCounts, Peers, CONTROLS};
+use crate::part::{Heard, Partition, PartitionCounts, Peers, CONTROLS};
 use crate::Nanos;
 
 impl Network {
@@ -178,19 +178,15 @@ impl Network {
             let home = part.hosts[self.ends[receiver].host];
             Parcel::Left { flow, sequence, time }.write(&mut part.ours[home]);
         }
-        for bytes in &mut part.ours {
-            bytes.extend_from_slice(&own.to_le_bytes());
+        for bytes in part.ours.iter().filter(|bytes| !bytes.is_empty()) {
             part.counts.bytes += bytes.len() as u64;
+            part.counts.messages += 1;
         }
         part.counts.windows += 1;
-        let this = part.own;
-        let theirs = part.peers.exchange(&mut part.ours).map_err(|fault| RunError::Fault { time: now, fault })?;
+        let Heard { floor, theirs } = part.peers.exchange(own, &mut part.ours).map_err(|fault| RunError::Fault { time: now, fault })?;
         part.earliest = Nanos::MAX;
-        let mut floor = own;
-        for (peer, bytes) in theirs.iter().enumerate().filter(|&(peer, _)| peer != this) {
-            let Some((parcels, next)) = bytes.split_last_chunk::<8>() else { return Err(strange(now, peer)) };
-            floor = floor.min(u64::from_le_bytes(*next));
-            let mut reader = Reader(parcels);
+        for (peer, bytes) in theirs {
+            let mut reader = Reader(&bytes);
             while !reader.0.is_empty() {
                 let Some(parcel) = reader.parcel(&mut self.pool) else { return Err(strange(now, peer)) };
                 self.take(parcel).ok_or_else(|| strange(now, peer))?;

@@ -16,7 +16,7 @@ use fairlane_endpoint::Ip;
 use fairlane_p4rt::proto::p4::v1::StreamMessageResponse;
 use fairlane_tcp::{Config, Flavour, Ftp};
 use fairlane_virtual::{
-    Answer, Change, ChannelConfig, ControlAction, ControlPlane, FlowKind, HostAddress, Impairments, Jitter, LinkEnd, LossModel, Nanos,
+    Answer, Change, ChannelConfig, ControlAction, ControlPlane, FlowKind, Heard, HostAddress, Impairments, Jitter, LinkEnd, LossModel, Nanos,
     Network, Options, Peers, Request, TcpSpec,
 };
 use proptest::prelude::*;
@@ -24,13 +24,13 @@ use proptest::prelude::*;
 /// Partitions in threads of one process.
 struct Threads {
     own: usize,
-    to: Vec<Sender<Vec<u8>>>,
-    from: Vec<Receiver<Vec<u8>>>,
+    to: Vec<Sender<(Nanos, Vec<u8>)>>,
+    from: Vec<Receiver<(Nanos, Vec<u8>)>>,
 }
 
 impl Threads {
     fn mesh(count: usize) -> Vec<Threads> {
-        let mut from: Vec<Vec<Receiver<Vec<u8>>>> = (0..count).map(|_| Vec::new()).collect();
+        let mut from: Vec<Vec<Receiver<_>>> = (0..count).map(|_| Vec::new()).collect();
         let mut threads = Vec::new();
         for own in 0..count {
             let mut to = Vec::new();
@@ -49,13 +49,15 @@ impl Threads {
 }
 
 impl Peers for Threads {
-    fn exchange(&mut self, ours: &mut [Vec<u8>]) -> Result<Vec<Vec<u8>>, Fault> {
+    fn exchange(&mut self, next: Nanos, ours: &mut [Vec<u8>]) -> Result<Heard, Fault> {
+        assert!(ours[self.own].is_empty(), "nothing goes to oneself");
         for (to, bytes) in self.to.iter().zip(ours) {
-            to.send(std::mem::take(bytes))?;
+            to.send((next, std::mem::take(bytes)))?;
         }
-        let mut theirs = self.from.iter().map(Receiver::recv).collect::<Result<Vec<_>, _>>()?;
-        theirs[self.own].clear();
-        Ok(theirs)
+        let all = self.from.iter().map(Receiver::recv).collect::<Result<Vec<_>, _>>()?;
+        let floor = all.iter().map(|(next, _)| *next).min().unwrap_or(Nanos::MAX);
+        let theirs = all.into_iter().enumerate().map(|(peer, (_, bytes))| (peer, bytes)).filter(|(_, bytes)| !bytes.is_empty()).collect();
+        Ok(Heard { floor, theirs })
     }
 }
 

@@ -498,6 +498,12 @@ impl Device {
         }
     }
 
+    /// Keeps from now on the steps of some packets alone: of the next one that comes in, and of those for which this was called before
+    /// ([`Switch::watch_next`]).
+    pub fn watch_next(&mut self) -> Option<u64> {
+        self.switch.as_mut()?.watch_next()
+    }
+
     /// Takes each packet's steps since the last call, in order.
     pub fn take_observed(&mut self) -> Vec<PacketEvent> {
         self.switch.as_mut().map_or_else(Vec::new, Switch::take_observed)

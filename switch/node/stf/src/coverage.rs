@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 
-use fairlane_pipeline::{Detail, PacketEvent, Program, Source, Step, TableInfo};
+use fairlane_pipeline::{Detail, PacketEvent, Program, Source, Step};
 use serde_json::json;
+
+use crate::sources::StateLines;
 
 /// What can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,11 +92,6 @@ impl Counts<'_> {
     }
 }
 
-/// A table that the compiler made of statements: nobody can choose among its actions.
-fn is_made(info: &TableInfo) -> bool {
-    info.key.is_empty() && info.const_default
-}
-
 impl Coverage {
     /// Adds what packets did in a program that notes everything.
     pub fn add(&mut self, program: &Program, steps: &[PacketEvent]) {
@@ -119,7 +116,7 @@ impl Coverage {
                 self.item(Kind::Branch, condition.source.as_ref(), format!("{shown} is {holds}"), count);
             }
         }
-        for ((info, source), counts) in program.tables().iter().zip(&notes.tables).zip(&counts.actions).filter(|((t, _), _)| !is_made(t)) {
+        for ((info, source), counts) in program.tables().iter().zip(&notes.tables).zip(&counts.actions).filter(|((t, _), _)| !t.is_made()) {
             for (action, count) in info.actions.iter().zip(counts) {
                 let action = program.action(*action).map_or("", |a| &a.name);
                 self.item(Kind::Action, source.as_ref(), format!("{}: {action}", info.name), *count);
@@ -129,7 +126,7 @@ impl Coverage {
     }
 
     fn add_transitions(&mut self, program: &Program, counts: &BTreeMap<(i64, u32, Option<u32>), u64>) {
-        let lines = StateLines::of(program);
+        let lines = StateLines::of(program, Path::new(""));
         for parser in program.parsers() {
             for (at, state) in (0..).zip(&parser.states) {
                 for to in &state.next {
@@ -256,40 +253,4 @@ const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// Where parser states are declared: the JSON does not say it, so they are looked for in the program's files.
-struct StateLines {
-    files: BTreeMap<PathBuf, String>,
-}
-
-impl StateLines {
-    fn of(program: &Program) -> StateLines {
-        let notes = program.notes();
-        let conditions = notes.conditions.iter().filter_map(|c| c.source.as_ref());
-        let all = notes.primitives.iter().chain(&notes.actions).chain(&notes.tables).flatten().chain(conditions);
-        let mut left: Vec<PathBuf> = all.map(|s| PathBuf::from(&s.file)).collect();
-        let json: serde_json::Value = serde_json::from_str(program.source()).unwrap_or_default();
-        left.extend(json["program"].as_str().map(PathBuf::from));
-        let mut files = BTreeMap::new();
-        while let Some(path) = left.pop() {
-            if files.contains_key(&path) {
-                continue;
-            }
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let included = text.lines().filter_map(|line| line.trim_start().strip_prefix("#include \"")?.split('"').next());
-            left.extend(included.map(|name| path.with_file_name(name)));
-            files.insert(path, text);
-        }
-        StateLines { files }
-    }
-
-    fn find(&self, state: &str) -> Option<Source> {
-        let declares =
-            |line: &str| line.trim_start().strip_prefix("state ").is_some_and(|rest| rest.split([' ', '{']).next() == Some(state));
-        self.files.iter().find_map(|(file, text)| {
-            let (line, fragment) = (1..).zip(text.lines()).find(|(_, line)| declares(line))?;
-            Some(Source { file: file.display().to_string(), line, column: 0, fragment: fragment.to_string() })
-        })
-    }
 }

@@ -26,10 +26,13 @@ mod profiles;
 mod read;
 pub mod replay;
 mod run;
+mod sources;
 mod value;
+mod why;
 
 pub use compare::{Difference, Pattern};
 pub use coverage::Coverage;
 pub use files::{load, play, play_files, Played};
 pub use read::{read, ActionText, Command, Comparison, CounterUnit, KeyText, ReadError, Script, Statement};
 pub use run::{run, run_observed, Outcome, Player, RunError};
+pub use why::{explained, why};

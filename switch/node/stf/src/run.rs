@@ -106,6 +106,23 @@ impl Player {
         })
     }
 
+    /// [`Player::new`], ready for [`Player::watched`] of a program that notes values.
+    ///
+    /// # Errors
+    /// There is not enough memory for it.
+    pub fn watching(program: Arc<Program>) -> Result<Player, String> {
+        let mut player = Player::observing(program, Observing::Values)?;
+        player.device.set_observing(false);
+        Ok(player)
+    }
+
+    /// One packet in, whose steps are kept: what comes out of which port, and the steps.
+    pub fn watched(&mut self, port: PortId, bytes: &[u8]) -> (Vec<(PortId, Vec<u8>)>, Vec<PacketEvent>) {
+        self.device.watch_next();
+        let out = self.exchange(port, bytes);
+        (out, self.device.take_observed())
+    }
+
     fn switch(&mut self) -> Result<&mut Switch, String> {
         self.device.switch_mut().ok_or_else(|| "no program is loaded".to_string())
     }

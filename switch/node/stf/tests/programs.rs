@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fairlane_pipeline::Program;
+use fairlane_pipeline::{Observing, Program};
 use fairlane_stf::{Command, Outcome, Script};
 
 fn folders() -> Vec<PathBuf> {
@@ -27,6 +27,35 @@ fn wrong(name: &str, script: &Script, outcome: &Outcome) -> Vec<String> {
     wrong
 }
 
+/// With every step kept and its values, the same packets come out, and entries that are compared one by one say the same as a table's look-up.
+fn with_values(name: &str, program: &Program, script: &Script, plain: &Outcome) -> Result<(), String> {
+    let program = Arc::new(program.observed(Observing::Values).ok_or("cannot be loaded again")?);
+    let outcome = fairlane_stf::run_observed(Arc::clone(&program), script, Observing::Values).map_err(|e| format!("{name}.stf: {e}"))?;
+    let packets = Outcome { steps: Vec::new(), ..outcome.clone() };
+    if packets != *plain {
+        return Err(format!("{name}: other packets come out when steps are kept"));
+    }
+    let steps = program.explained(&outcome.steps);
+    for step in steps.iter().filter(|step| step["kind"] == "table") {
+        let (hit, tried) = (step["hit"] == true, &step["candidates"]);
+        let matching = tried["matching"].as_u64().unwrap_or(0);
+        let first = &tried["shown"][0];
+        if hit != (matching > 0) || (hit && (first["hit"] != true || first["entry"]["match"] != step["entry"]["match"])) {
+            return Err(format!("{name}: the table and its entries disagree: {step:#}"));
+        }
+        let shown = tried["shown"].as_array().into_iter().flatten();
+        let preferred = |entry: &serde_json::Value| entry["priority"].as_i64().unwrap_or(0);
+        let beaten = |one: &&serde_json::Value| one["fields"].as_array().is_some_and(|fields| fields.iter().all(|field| field == true));
+        if shown.filter(beaten).any(|one| preferred(&one["entry"]) > preferred(&first["entry"])) {
+            return Err(format!("{name}: an entry of higher priority was not hit: {step:#}"));
+        }
+    }
+    match outcome.steps.is_empty() || !steps.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{name}: no step is explained")),
+    }
+}
+
 /// The differences of one program's test, or why it could not be run.
 fn check(folder: &Path) -> Result<(), String> {
     let name = folder.file_name().unwrap().to_string_lossy().into_owned();
@@ -36,7 +65,9 @@ fn check(folder: &Path) -> Result<(), String> {
     let program = Program::from_json(&json.to_string()).map_err(|e| format!("{name}: {e}"))?;
     let text = std::fs::read_to_string(folder.join(format!("{name}.stf"))).map_err(|e| format!("{name}.stf: {e}"))?;
     let script = fairlane_stf::read(&text).map_err(|e| format!("{name}.stf: {e}"))?;
-    let outcome = fairlane_stf::run(Arc::new(program), &script).map_err(|e| format!("{name}.stf: {e}"))?;
+    let program = Arc::new(program);
+    let outcome = fairlane_stf::run(Arc::clone(&program), &script).map_err(|e| format!("{name}.stf: {e}"))?;
+    with_values(&name, &program, &script, &outcome)?;
     if outcome.packets_in == 0 {
         return Err(format!("{name}.stf sends no packet"));
     }

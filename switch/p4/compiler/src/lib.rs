@@ -13,6 +13,7 @@ mod check;
 pub mod control_plane;
 pub mod explain;
 mod flow;
+pub mod index;
 mod ir;
 mod lint;
 mod lower;
@@ -121,7 +122,31 @@ fn syntax_options(options: &Options) -> fairlane_syntax::Options {
     }
 }
 
+/// What an editor needs of a program: its messages, and what each name stands for.
+#[derive(Debug)]
+pub struct Analysis {
+    /// Errors and warnings.
+    pub diagnostics: Diagnostics,
+    /// The files read.
+    pub sources: SourceMap,
+    /// Declarations and uses; as complete as the errors allow.
+    pub index: index::Index,
+}
+
+/// Analyses a text as if it stood in a file of that name, included files from `files`.
+pub fn analyze(name: &Path, text: &str, options: &Options, files: &dyn Files) -> Analysis {
+    let parsed = fairlane_syntax::parse_text(name, text, &syntax_options(options), files);
+    let mut index = index::Index::default();
+    let Outcome { diagnostics, sources, .. } = stages(&fairlane_syntax::shown(name), parsed, options, Some(&mut index));
+    Analysis { diagnostics, sources, index }
+}
+
 fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
+    stages(name, parsed, options, None)
+}
+
+/// All stages after the parser; fills the index if there is one.
+fn stages(name: &str, parsed: Parsed, options: &Options, index: Option<&mut index::Index>) -> Outcome {
     let Parsed { program, sources, mut diagnostics } = parsed;
     let mut report = Report::default();
     let mut json = None;
@@ -133,6 +158,9 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
         lint::annotations::check(&program, &mut report);
         lint::names::check(&program, &sources, &mut report, &mut doubts);
         let checked = check::check(&program, &mut report);
+        if let Some(index) = index {
+            *index = index::index(&checked);
+        }
         if !report.has_errors() {
             lint::annotations::check_deprecated(&program, &sources, &mut doubts);
             lint::action_names::check(&checked, &mut report);
@@ -155,6 +183,9 @@ fn finish(name: &str, parsed: Parsed, options: &Options) -> Outcome {
                 check::tell_divisions(&checked, &mut report);
             }
         }
+    } else if let Some(index) = index {
+        // What is there has names all the same; messages about what is missing would mislead.
+        *index = index::index(&check::check(&program, &mut Report::default()));
     }
     diagnostics.extend(report.into_diagnostics());
     let quiet = quiet::Quiet::of(&program, &mut diagnostics);

@@ -56,6 +56,19 @@ pub struct Notes {
     pub sets: Vec<String>,
     /// Methods of parsers and deparsers.
     pub methods: Vec<String>,
+    /// What primitives and conditions read, where values are noted.
+    pub reads: Vec<Vec<Read>>,
+}
+
+/// A value that a primitive or a condition reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// `header.field`; of an action's parameter empty.
+    pub name: String,
+    /// In bits.
+    pub width: u32,
+    /// Of an action's parameter, which.
+    pub param: Option<usize>,
 }
 
 macro_rules! lists {
@@ -131,6 +144,11 @@ impl Definition {
                 states: p.states.iter().zip(states(p)).map(|(s, next)| StateNote { name: &s.name, next }).collect(),
             })
             .collect()
+    }
+
+    /// What a packet holds, as far as the program names it: the fields of metadata and headers, and whether headers are valid.
+    pub fn places(&self) -> Vec<crate::exec::values::Place> {
+        crate::exec::values::places(&self.ir.layout)
     }
 
     /// Whether it is a program for PSA; else it is one for v1model.

@@ -120,6 +120,13 @@ pub struct TableInfo {
     pub profile: Option<ProfileId>,
 }
 
+impl TableInfo {
+    /// The compiler has made it of statements: nobody can choose among its actions.
+    pub fn is_made(&self) -> bool {
+        self.key.is_empty() && self.const_default
+    }
+}
+
 /// An action profile.
 #[derive(Debug, Clone)]
 pub struct ProfileInfo {

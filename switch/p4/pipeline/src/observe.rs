@@ -7,7 +7,8 @@
 use twox_hash::XxHash64;
 
 use crate::control::{ActionCall, EntryHandle, TableEntry};
-use crate::{Gress, PortId, Value};
+use crate::drop_cause::DropCause;
+use crate::{Gress, Nanos, PortId, Value};
 
 /// What a switch can be asked to keep of packets' steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +20,8 @@ pub enum Observing {
     Events,
     /// Those, and all that the packet log says ([`Detail`]).
     Everything,
+    /// That, and the values before and after each step, and the entries that tables have tried.
+    Values,
 }
 
 /// A step of a packet.
@@ -169,6 +172,56 @@ pub enum Detail {
     },
     /// Dropped by the switch itself, which BMv2 does not say.
     Lost(String),
+    /// Only with [`Observing::Values`], as all that follow: the clock from here on.
+    Now(Nanos),
+    /// What the packet's places hold when it is first seen, those that hold 0 left out.
+    Holds(Vec<(u32, Value)>),
+    /// What the step before has changed.
+    Changed(Vec<Change>),
+    /// The values that a primitive or a condition reads, by its place among the notes of the program.
+    Reads(u32, Vec<Value>),
+    /// A cell before it is written or counted in.
+    Was(ArrayKind, u32, u64, String),
+    /// The entries of a table beside the key that it looked up.
+    Tried(u32, Box<Candidates>),
+    /// The packet ends here.
+    Gone(DropCause),
+}
+
+/// A place of a packet ([`crate::Definition::places`]) and its value before and after a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub place: u32,
+    /// None of a field whose header was not valid.
+    pub before: Option<Value>,
+    pub after: Value,
+}
+
+/// A table's entries beside a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidates {
+    /// How many there are.
+    pub entries: usize,
+    /// How many of them were compared with the key: a bound keeps a large table from taking long.
+    pub compared: usize,
+    /// How many of these match it.
+    pub matching: usize,
+    /// The entry that was hit, others that match, and those that come nearest; few.
+    pub shown: Vec<Candidate>,
+}
+
+/// An entry of a table beside a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// From 1, in the order in which the entries were added.
+    pub number: usize,
+    pub handle: EntryHandle,
+    pub entry: TableEntry,
+    /// Whether each field matches.
+    pub fields: Vec<bool>,
+    /// Leading bits of the key that are as the entry says, over all fields.
+    pub common: u32,
+    pub hit: bool,
 }
 
 /// A step, and whose.
@@ -206,6 +259,11 @@ impl Default for Names {
 }
 
 impl Names {
+    /// The number of the next packet that comes in.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     /// The name of a packet that came in.
     pub fn fresh(&mut self, bytes: &[u8]) -> PacketName {
         self.copies[self.next as usize % COUNTED] = 0;

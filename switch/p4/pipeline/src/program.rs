@@ -54,6 +54,11 @@ impl Program {
         crate::wording::worded(self, event)
     }
 
+    /// Packets' steps in this program, which notes values ([`Program::observed`]), as data: an object for each (docs/why.md).
+    pub fn explained(&self, events: &[PacketEvent]) -> Vec<serde_json::Value> {
+        crate::explain::explained(self, events)
+    }
+
     /// Whether both come of one load: the same ids, in state of the same shape. A switch may run a variant of the program that it was
     /// given (one that notes its steps), so addresses say nothing.
     pub fn is(&self, other: &Program) -> bool {

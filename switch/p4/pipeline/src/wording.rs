@@ -52,7 +52,7 @@ pub fn worded(program: &Definition, event: &PacketEvent) -> Option<(Level, Strin
     Some((level, format!("[{}.{}] [cxt 0] {text}", event.packet, event.copy)))
 }
 
-fn step(program: &Definition, step: &Step) -> Option<(Level, String)> {
+pub fn step(program: &Definition, step: &Step) -> Option<(Level, String)> {
     let ir = &program.ir;
     let debug = |text: String| Some((Level::Debug, text));
     match step {
@@ -227,7 +227,7 @@ fn around(detail: &Detail) -> Option<(Level, String)> {
     Some((Level::Debug, text))
 }
 
-fn parser(program: &Definition, id: i64) -> Option<&Parser> {
+pub fn parser(program: &Definition, id: i64) -> Option<&Parser> {
     let ingress = program.ir.psa.as_ref().map(|psa| &psa.parser);
     std::iter::once(&program.ir.parser).chain(ingress).find(|p| p.id == id)
 }
@@ -247,7 +247,7 @@ fn table(program: &Definition, id: i64) -> Option<&TableInfo> {
 }
 
 /// Name and size of an array.
-fn array_of(program: &Definition, kind: ArrayKind, at: u32) -> Option<(&str, usize)> {
+pub fn array_of(program: &Definition, kind: ArrayKind, at: u32) -> Option<(&str, usize)> {
     let at = at as usize;
     match kind {
         ArrayKind::Counter => program.counters.get(at).map(|c| (c.name.as_str(), c.size)),
@@ -278,7 +278,7 @@ fn column(info: &TableInfo, field: &KeyInfo) -> String {
 }
 
 /// An entry's handle as BMv2 numbers it (match_units.cpp): how often its place was used before, and the place.
-fn number(handle: EntryHandle) -> u32 {
+pub fn number(handle: EntryHandle) -> u32 {
     u32::from(handle.removals) << 24 | handle.place
 }
 

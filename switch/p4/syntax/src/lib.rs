@@ -68,3 +68,8 @@ pub fn preprocess_text(
     let tokens = preprocess::preprocess(name, text.into(), options, files, &mut sources, &mut diagnostics);
     (tokens, sources, diagnostics)
 }
+
+/// The tokens of a text as they are written, before the preprocessor; what lies between their spans is white space and comments.
+pub fn raw_tokens(text: &str) -> Vec<token::Token> {
+    lexer::tokens(span::FileId(0), text)
+}

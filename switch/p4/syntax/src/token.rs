@@ -57,7 +57,7 @@ macro_rules! punctuation {
             }
 
             /// All of them, longer ones before their prefixes.
-            pub(crate) const ALL: &'static [Punct] = &[$(Punct::$name),*];
+            pub const ALL: &'static [Punct] = &[$(Punct::$name),*];
         }
     };
 }

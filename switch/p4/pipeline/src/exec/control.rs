@@ -1,6 +1,7 @@
 //! Control flow: tables, conditionals, action calls.
 
 use super::calc;
+use super::candidates;
 use super::packet::Packet;
 use super::run::{run, run_to_table};
 use super::state::State;
@@ -57,13 +58,18 @@ fn key_value(part: &KeyPart, pkt: &Packet) -> Value {
 /// Notes what a table found, and what it runs.
 fn note_found(program: &Definition, st: &mut State, pkt: &Packet, t: usize, hit: Option<u32>) {
     let table = program.tables[t].json_id;
+    if st.wants_values(pkt) {
+        let key = program.ir.tables[t].key.iter().map(|part| key_value(part, pkt)).collect::<Vec<_>>();
+        let tried = candidates::beside(program, &st.tables[t], t, &key, hit);
+        st.tell(pkt, || Detail::Tried(t as u32, Box::new(tried)));
+    }
     let Some(at) = hit else {
         st.note(pkt, Step::Miss(table));
         return tell_action(program, st, pkt, t, st.tables[t].default.as_ref().map(|d| d.1.clone()));
     };
     let handle = EntryHandle { place: at, removals: st.tables[t].removals(at) };
     st.note(pkt, Step::Hit(table, handle.place, handle.removals));
-    if !st.detailed {
+    if !st.details(pkt) {
         return;
     }
     let entry = st.tables[t].written(at);
@@ -83,7 +89,7 @@ fn note_found(program: &Definition, st: &mut State, pkt: &Packet, t: usize, hit:
 
 /// Tells which action is run: of a group, or of an entry's own choices, that which the selector has just chosen.
 fn tell_action(program: &Definition, st: &mut State, pkt: &Packet, t: usize, action: Option<TableAction>) {
-    if !st.detailed {
+    if !st.details(pkt) {
         return;
     }
     let profile = program.tables[t].profile.map(|p| &st.profiles[p.index()]);

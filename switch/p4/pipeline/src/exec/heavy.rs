@@ -63,6 +63,9 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
     match h {
         Heavy::Observe(..) if st.observed.is_none() => {}
         Heavy::Observe(Step::More(_), _) if !st.detailed => {}
+        Heavy::TellReads(at, fields) => {
+            st.tell(pkt, || Detail::Reads(*at, fields.iter().map(|f| crate::Value::from_limbs(pkt.limbs(f))).collect()));
+        }
         Heavy::TellSet(set, field) => st.tell(pkt, || Detail::Set(*set, decimal(&pkt.num(field)))),
         Heavy::Observe(step, slot) => {
             let step = match (step, slot) {
@@ -150,6 +153,11 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         }
         Heavy::RegisterWrite(reg, idx, e) => {
             let (idx, v) = (env(ir, st, pkt).num(idx), env(ir, st, pkt).num(e));
+            if st.wants_values(pkt)
+                && let Some((at, was)) = idx.to_u64().and_then(|i| Some((i, st.registers[*reg as usize].limbs_at(i).map(Num::from_limbs)?)))
+            {
+                st.tell(pkt, || Detail::Was(ArrayKind::RegisterWrite, *reg, at, decimal(&was)));
+            }
             register_write(st, *reg, &idx, &v);
             if st.detailed {
                 let written = idx.to_u64().and_then(|i| st.registers[*reg as usize].limbs_at(i)).map(Num::from_limbs);
@@ -158,6 +166,11 @@ pub fn run(ir: &Ir, st: &mut State, pkt: &mut Packet, h: &Heavy) {
         }
         Heavy::Count(counter, idx) => {
             let idx = env(ir, st, pkt).num(idx).to_u64();
+            if st.wants_values(pkt)
+                && let Some((at, was)) = idx.and_then(|i| Some((i, *st.counters[*counter as usize].get(i as usize)?)))
+            {
+                st.tell(pkt, || Detail::Was(ArrayKind::Counter, *counter, at, format!("{} packets, {} bytes", was.packets, was.bytes)));
+            }
             if let Some(cell) = idx.and_then(|i| st.counters[*counter as usize].get_mut(i as usize)) {
                 cell.packets = cell.packets.wrapping_add(1);
                 cell.bytes = cell.bytes.wrapping_add(u64::from(pkt.ingress_length));

@@ -1,6 +1,7 @@
 //! Running a program.
 
 pub mod calc;
+pub mod candidates;
 pub mod checksums;
 pub mod control;
 pub mod deparser;
@@ -19,3 +20,4 @@ pub mod packet;
 pub mod parser;
 pub mod run;
 pub mod state;
+pub mod values;

@@ -57,7 +57,7 @@ fn step(ir: &Ir, st: &mut State, pkt: &mut Packet, (parser, at): (i64, u32), sta
     for op in &state.ops {
         run_op(ir, st, pkt, op)?;
     }
-    if st.detailed {
+    if st.details(pkt) {
         let key = wide_key(ir, pkt, state)?;
         let detail = || if state.key.is_empty() { Detail::NoSelect(parser, at) } else { Detail::Key(parser, at, key) };
         st.tell(pkt, detail);

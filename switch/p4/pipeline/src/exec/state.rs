@@ -1,9 +1,10 @@
 //! What a switch remembers between packets: tables, counters, meters, registers and so on.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::control::{CloneSession, CounterData, Digest, Replica, ValueSetMember};
 use crate::definition::Definition;
+use crate::drop_cause::DropCause;
 use crate::error::ControlError;
 use crate::ir::Ir;
 use crate::observe::{Detail, PacketEvent, PacketName, Step};
@@ -13,6 +14,7 @@ use crate::Nanos;
 use super::hash::CustomCrc;
 use super::meter::Meter;
 use super::packet::Packet;
+use super::values::Values;
 
 /// A register array: cells of whole limbs.
 #[derive(Debug, Clone)]
@@ -122,6 +124,10 @@ pub struct State {
     pub observed: Option<Vec<PacketEvent>>,
     /// They are kept with what the packet log says.
     pub detailed: bool,
+    /// They are kept with values before and after.
+    pub values: Option<Box<Values>>,
+    /// The packets whose steps are kept; all of them where none are named.
+    pub watched: Option<Box<BTreeSet<u64>>>,
     /// What a selector chose for the packet in hand: the place among its choices.
     pub chosen: usize,
     pub now: Nanos,
@@ -166,6 +172,8 @@ impl State {
             log: config.log.then(Vec::new),
             observed: None,
             detailed: false,
+            values: None,
+            watched: None,
             chosen: 0,
             now: 0,
             max_parser_states: config.max_parser_states,
@@ -180,17 +188,56 @@ impl State {
     /// Keeps a packet's step, if steps are kept.
     #[inline]
     pub fn note(&mut self, pkt: &Packet, step: Step) {
-        if let Some(observed) = &mut self.observed {
-            let PacketName { signature, packet, copy } = pkt.name;
-            observed.push(PacketEvent { signature, packet, copy, step });
+        if self.observed.is_some() {
+            self.keep(pkt, step);
         }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, pkt: &Packet, step: Step) {
+        let PacketName { signature, packet, copy } = pkt.name;
+        if !self.watches(packet) {
+            return;
+        }
+        let Some(observed) = &mut self.observed else { return };
+        let mut push = |step| observed.push(PacketEvent { signature, packet, copy, step });
+        if let Some(values) = &mut self.values {
+            values.compare(pkt, self.now, |detail| push(Step::More(Box::new(detail))));
+            if matches!(step, Step::Out(..)) || matches!(&step, Step::More(detail) if matches!(**detail, Detail::Gone(_))) {
+                values.forget(pkt);
+            }
+        }
+        push(step);
+    }
+
+    fn watches(&self, packet: u64) -> bool {
+        self.watched.as_ref().is_none_or(|watched| watched.contains(&packet))
+    }
+
+    /// Whether a packet's steps are kept with what the packet log says.
+    #[inline]
+    pub fn details(&self, pkt: &Packet) -> bool {
+        self.detailed && self.watches(pkt.name.packet)
+    }
+
+    /// Whether they are kept with values, too.
+    #[inline]
+    pub fn wants_values(&self, pkt: &Packet) -> bool {
+        self.values.is_some() && self.details(pkt)
     }
 
     /// Keeps what the packet log says of a packet, if that is kept.
     #[inline]
     pub fn tell(&mut self, pkt: &Packet, detail: impl FnOnce() -> Detail) {
-        if self.detailed {
+        if self.detailed && self.details(pkt) {
             self.note(pkt, Step::More(Box::new(detail())));
+        }
+    }
+
+    /// Tells, where values are kept, why a packet ends.
+    pub fn tell_gone(&mut self, pkt: &Packet, cause: DropCause) {
+        if self.values.is_some() {
+            self.tell(pkt, || Detail::Gone(cause));
         }
     }
 

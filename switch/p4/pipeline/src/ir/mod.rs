@@ -280,6 +280,8 @@ pub enum Heavy {
     Pack(u64),
     /// Notes a step; of a condition, with the slot that says whether it holds.
     Observe(crate::observe::Step, Option<Slot>),
+    /// Tells the values of fields that a primitive or a condition reads, by its place among the program's notes.
+    TellReads(u32, Vec<Field>),
     /// Tells the value of a field that the parser has set.
     TellSet(u32, Field),
     /// Truth value of an expression the register code cannot hold, to a slot.

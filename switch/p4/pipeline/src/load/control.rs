@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::json::{Node, Result};
-use super::Loader;
+use super::{reads, Loader};
 use crate::control::{ActionCall, KeyMatch, TableAction, TableEntry};
 use crate::definition::ConditionNote;
 use crate::info::*;
@@ -63,6 +63,8 @@ impl<'n> Loader<'n> {
             if self.program.observed > observe::Observing::Nothing {
                 let json_id = cond.id()?;
                 self.observe(observe::Step::Condition(json_id, false), Some(slot));
+                let expression = cond.get("expression")?;
+                self.tell_reads(|names| reads::of_expression(&expression, names));
                 self.program.notes.conditions.push(ConditionNote { json_id, name: cond.name(), source: cond.source() });
                 code.end = self.codegen.here();
             }

@@ -207,6 +207,10 @@ impl Context<'_> {
             }
             Heavy::Digest(x) | Heavy::Resubmit(x) | Heavy::Recirculate(x) | Heavy::Truncate(x) => self.expression(x, &mut e.reads),
             Heavy::CloneIngress(x, y) | Heavy::CloneEgress(x, y) => self.expression(x, &mut e.reads) && self.expression(y, &mut e.reads),
+            Heavy::TellReads(_, fields) => {
+                e.reads.extend(fields.iter().flat_map(field_slots));
+                true
+            }
             Heavy::TellSet(_, f) => {
                 e.reads.extend(field_slots(f));
                 true

@@ -19,6 +19,7 @@ mod parser;
 mod primitives;
 mod psa;
 mod psa_primitives;
+mod reads;
 
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ use json::{Node, Result};
 use layout::Names;
 use primitives::{Caller, Objects};
 
-use crate::definition::Definition;
+use crate::definition::{Definition, Notes, Read};
 use crate::error::LoadError;
 use crate::info::*;
 use crate::ir::{Action, Code, Field, Heavy, Layout, NextNode, Slot};
@@ -80,6 +81,16 @@ fn check_version(root: &Node) -> Result<()> {
             .hint("compile the program with a p4c that writes version 2"));
     }
     Ok(())
+}
+
+/// Code that tells what is read, where anything is.
+fn tell_reads(codegen: &mut CodeGen, notes: &mut Notes, reads: Vec<(Read, Field)>) {
+    if reads.is_empty() {
+        return;
+    }
+    let (reads, fields) = reads.into_iter().unzip();
+    codegen.push_heavy(Heavy::TellReads(notes.reads.len() as u32, fields));
+    notes.reads.push(reads);
 }
 
 /// What is known while a program is loaded.
@@ -160,6 +171,13 @@ impl<'n> Loader<'n> {
     fn observe(&mut self, step: Step, slot: Option<Slot>) {
         if self.program.observed > Observing::Nothing {
             self.codegen.push_heavy(Heavy::Observe(step, slot));
+        }
+    }
+
+    /// Code that tells what is read, if values are noted.
+    fn tell_reads(&mut self, reads: impl FnOnce(&Names) -> Vec<(Read, Field)>) {
+        if self.program.observed == Observing::Values {
+            tell_reads(&mut self.codegen, &mut self.program.notes, reads(self.names));
         }
     }
 

@@ -34,7 +34,7 @@ impl Loader<'_> {
         // PSA parses twice: each parser may read anything that the other wrote.
         uses.anything |= self.program.ir.psa.is_some();
         // A packet log or a debugger may show any field.
-        uses.anything |= self.program.observed == Observing::Everything;
+        uses.anything |= self.program.observed >= Observing::Everything;
         if !uses.anything {
             for h in 0..self.codegen.layout.headers.len() {
                 self.codegen.layout.headers[h].opaque = self.stays_bytes(h as u32, &uses);

@@ -67,7 +67,7 @@ impl<'n> Loader<'n> {
         for op in node.list("parser_ops")? {
             let compiled = self.parser_op(&op)?;
             state.ops.push(compiled);
-            if self.program.observed == Observing::Everything && op.get("op")?.str()? == "set" {
+            if self.program.observed >= Observing::Everything && op.get("op")?.str()? == "set" {
                 state.ops.extend(self.tell_set(&op.get("parameters")?.tuple(2)?)?);
             }
         }

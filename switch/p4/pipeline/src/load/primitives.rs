@@ -6,6 +6,7 @@ use super::codegen::{ones, CodeGen};
 use super::expr::Scope;
 use super::json::{Node, Result};
 use super::layout::{FieldName, Names};
+use super::reads;
 use crate::definition::Definition;
 use crate::ir::*;
 use crate::observe::{Detail, Observing, Step};
@@ -41,8 +42,7 @@ pub struct Target<'a> {
 /// Compiles a list of primitive calls to one piece of code.
 pub fn body(target: &mut Target, objects: &Objects, params: &[(Slot, u32)], calls: &[Node]) -> Result<Code> {
     let Target { codegen, program, caller } = target;
-    let told = program.observed == Observing::Everything;
-    let calculations = &mut program.ir.calculations;
+    let told = program.observed >= Observing::Everything;
     let start = codegen.here();
     let mut starts = Vec::with_capacity(calls.len() + 1);
     let mut jumps = Vec::new();
@@ -59,7 +59,10 @@ pub fn body(target: &mut Target, objects: &Objects, params: &[(Slot, u32)], call
             program.notes.primitives.push(call.source());
             codegen.push_heavy(Heavy::Observe(Step::More(Box::new(detail)), None));
         }
-        let mut p = Primitive { codegen, calculations, objects, params, call, jumps: &mut jumps, told };
+        if program.observed == Observing::Values {
+            super::tell_reads(codegen, &mut program.notes, reads::of_primitive(call, objects.names, params));
+        }
+        let mut p = Primitive { codegen, calculations: &mut program.ir.calculations, objects, params, call, jumps: &mut jumps, told };
         p.compile()?;
         codegen.end_statement();
     }

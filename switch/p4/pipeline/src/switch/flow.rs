@@ -106,6 +106,13 @@ impl Runtime {
         }
     }
 
+    /// A packet ends here; the cause again.
+    pub(super) fn end(&mut self, pkt: Box<Packet>, cause: DropCause) -> Option<DropCause> {
+        self.state.tell_gone(&pkt, cause);
+        self.give(pkt);
+        Some(cause)
+    }
+
     fn count_drop(&mut self, cause: Option<DropCause>) {
         match cause {
             Some(DropCause::Ingress) => self.stats.dropped_ingress += 1,
@@ -135,8 +142,7 @@ impl Runtime {
             }
             pkt.exit = false;
             if let Some(cause) = pkt.failed {
-                self.give(pkt);
-                return Some(cause);
+                return self.end(pkt, cause);
             }
             if let Some((session, list)) = pkt.requests.clone.take() {
                 self.state.tell(&pkt, || Detail::Cloning(Gress::Ingress));
@@ -148,8 +154,7 @@ impl Runtime {
             }
             if pkt.requests.resubmit != 0 {
                 if pkt.passes >= self.config.max_passes {
-                    self.give(pkt);
-                    return Some(DropCause::Loop);
+                    return self.end(pkt, DropCause::Loop);
                 }
                 self.state.tell(&pkt, || Detail::Resubmitting);
                 let mut again = self.fresh_frame(program, &pkt, length);
@@ -172,10 +177,7 @@ impl Runtime {
                         self.replicate(program, pkt, &list, InstanceType::Replication, 0, queued);
                         None
                     }
-                    _ => {
-                        self.give(pkt);
-                        Some(DropCause::MulticastEmpty)
-                    }
+                    _ => self.end(pkt, DropCause::MulticastEmpty),
                 };
             }
             let port = arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) as PortId;
@@ -183,8 +185,7 @@ impl Runtime {
             if port == self.config.drop_port {
                 self.state.tell(&pkt, || Detail::Dropping(Gress::Ingress));
                 self.stats.wrong_checksums += u64::from(pkt.checksum_error);
-                self.give(pkt);
-                return Some(DropCause::Ingress);
+                return self.end(pkt, DropCause::Ingress);
             }
             pkt.set_opt(&arch.instance_type, InstanceType::Normal as u64);
             return self.enqueue(program, pkt, port, InstanceType::Normal, queued);
@@ -295,8 +296,7 @@ impl Runtime {
         let priority = program.ir.arch.priority.as_ref().map_or(0, |f| packet.get(f));
         if priority >= u64::from(self.config.priorities) {
             self.state.tell(&packet, || Detail::NoQueue);
-            self.give(packet);
-            return Some(DropCause::Priority);
+            return self.end(packet, DropCause::Priority);
         }
         queued.push(Queued { egress_port, priority: priority as u32, instance_type, epoch: self.epoch, packet });
         None
@@ -346,8 +346,7 @@ impl Runtime {
         }
         pkt.exit = false;
         if let Some(cause) = pkt.failed {
-            self.give(pkt);
-            return Some(cause);
+            return self.end(pkt, cause);
         }
         let clone = pkt.requests.clone.take();
         if clone.is_some() {
@@ -368,8 +367,7 @@ impl Runtime {
         }
         if arch.egress_spec.as_ref().map_or(0, |f| pkt.get(f)) == u64::from(self.config.drop_port) {
             self.state.tell(&pkt, || Detail::Dropping(Gress::Egress));
-            self.give(pkt);
-            return Some(DropCause::Egress);
+            return self.end(pkt, DropCause::Egress);
         }
         let bytes = match native {
             Some(native) => native.deparse(program, &mut self.state, &mut pkt, &mut self.frames),
@@ -382,9 +380,8 @@ impl Runtime {
             return None;
         }
         if pkt.passes >= self.config.max_passes {
-            self.give(pkt);
             self.recycle(bytes);
-            return Some(DropCause::Loop);
+            return self.end(pkt, DropCause::Loop);
         }
         self.state.tell(&pkt, || Detail::Recirculating);
         let mut again = self.take(program);

@@ -15,6 +15,7 @@ use crate::drop_cause::DropCause;
 use crate::error::ControlError;
 use crate::exec::packet::Packet;
 use crate::exec::state::State;
+use crate::exec::values::Values;
 use crate::observe::{Detail, Names, Observing, PacketEvent, Step};
 use crate::program::Program;
 use crate::wording::Level;
@@ -225,8 +226,8 @@ impl Switch {
         self.rt.pool.clear();
         self.rt.epoch = self.rt.epoch.wrapping_add(1);
         self.prepare();
-        let observed = self.rt.state.observed.take();
-        self.rt.state = state;
+        let (observed, watched) = (self.rt.state.observed.take(), self.rt.state.watched.take());
+        self.rt.state = State { watched, ..state };
         self.note_change(observed);
         Ok(())
     }
@@ -245,6 +246,7 @@ impl Switch {
         let observed = self.rt.state.observed.take();
         std::mem::swap(&mut self.program, &mut other.program);
         std::mem::swap(&mut self.rt.state, &mut other.rt.state);
+        std::mem::swap(&mut self.rt.state.watched, &mut other.rt.state.watched);
         std::mem::swap(&mut self.rt.pool, &mut other.rt.pool);
         for rt in [&mut self.rt, &mut other.rt] {
             rt.epoch = rt.epoch.wrapping_add(1);
@@ -278,6 +280,8 @@ impl Switch {
         self.rt.state.custom_crcs = std::mem::take(&mut old.custom_crcs);
         self.rt.state.observed = old.observed;
         self.rt.state.detailed = old.detailed;
+        self.rt.state.values = old.values;
+        self.rt.state.watched = old.watched;
         Ok(())
     }
 
@@ -312,11 +316,25 @@ impl Switch {
     /// effect unless the switch is ready for that ([`SwitchConfig::observe`]).
     pub fn set_observing(&mut self, on: bool) {
         let on = on && self.rt.config.observe > Observing::Nothing;
-        self.rt.state.detailed = on && self.rt.config.observe == Observing::Everything;
+        self.rt.state.detailed = on && self.rt.config.observe >= Observing::Everything;
+        let values = on && self.rt.config.observe == Observing::Values;
+        self.rt.state.values = values.then(|| Box::new(Values::new(&self.program.ir.layout)));
         if on != self.rt.state.observed.is_some() {
             self.rt.state.observed = on.then(Vec::new);
         }
         self.rt.interprets = on || self.rt.config.machine_code == MachineCode::Never;
+    }
+
+    /// Keeps from now on the steps of some packets alone ([`Switch::set_observing`]): of the next one that comes in, with its copies, and of
+    /// those for which this was called before.
+    /// The number of that packet; none where the switch is not ready for that.
+    pub fn watch_next(&mut self) -> Option<u64> {
+        if self.rt.state.observed.is_none() {
+            self.set_observing(true);
+        }
+        let packet = self.rt.names.as_ref()?.next();
+        self.rt.state.watched.get_or_insert_default().insert(packet);
+        Some(packet)
     }
 
     /// Takes each packet's steps since the last call, in order.

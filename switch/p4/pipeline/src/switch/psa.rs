@@ -99,8 +99,7 @@ impl Runtime {
                 run::run(ir, &mut self.state, &mut pkt, psa.deparser.code);
             }
             if let Some(cause) = pkt.failed {
-                self.give(pkt);
-                return Some(cause);
+                return self.end(pkt, cause);
             }
             if pkt.get(&psa.clone) != 0 {
                 let session = pkt.get(&psa.clone_session_id) as u32;
@@ -112,13 +111,11 @@ impl Runtime {
             }
             if pkt.get(&psa.drop) != 0 {
                 self.state.tell(&pkt, || Detail::Dropping(Gress::Ingress));
-                self.give(pkt);
-                return Some(DropCause::Ingress);
+                return self.end(pkt, DropCause::Ingress);
             }
             if pkt.get(&psa.resubmit) != 0 {
                 if pkt.passes >= self.config.max_passes {
-                    self.give(pkt);
-                    return Some(DropCause::Loop);
+                    return self.end(pkt, DropCause::Loop);
                 }
                 self.state.tell(&pkt, || Detail::Resubmitting);
                 let mut again = self.fresh_frame(program, &pkt, length);
@@ -247,8 +244,7 @@ impl Runtime {
             run::run(ir, &mut self.state, &mut pkt, ir.deparser.code);
         }
         if let Some(cause) = pkt.failed {
-            self.give(pkt);
-            return Some(cause);
+            return self.end(pkt, cause);
         }
         let session = (pkt.get(&psa.egress_clone) != 0).then(|| pkt.get(&psa.egress_clone_session_id) as u32);
         let dropped = pkt.get(&psa.egress_drop) != 0;
@@ -257,8 +253,7 @@ impl Runtime {
             self.state.tell(&pkt, || Detail::Dropping(Gress::Egress));
         }
         if dropped && config.is_none() {
-            self.give(pkt);
-            return Some(DropCause::Egress);
+            return self.end(pkt, DropCause::Egress);
         }
         let kept: Vec<Field> = psa.clone_e2e_meta.iter().chain(&psa.recirculate_meta).copied().collect();
         let mut pkt = self.psa_deparse(program, &ir.deparser, &kept, pkt);
@@ -270,8 +265,7 @@ impl Runtime {
             self.psa_mirror(program, psa, copy, &config, Path::CloneE2e, &mut out.queued);
         }
         if dropped {
-            self.give(pkt);
-            return Some(DropCause::Egress);
+            return self.end(pkt, DropCause::Egress);
         }
         if port != PORT_RECIRCULATE {
             let bytes = std::mem::take(&mut pkt.buf);
@@ -281,8 +275,7 @@ impl Runtime {
             return None;
         }
         if pkt.passes >= self.config.max_passes {
-            self.give(pkt);
-            return Some(DropCause::Loop);
+            return self.end(pkt, DropCause::Loop);
         }
         self.state.tell(&pkt, || Detail::Recirculating);
         psa.clone_e2e_meta.iter().for_each(|f| clear(f, &mut pkt));
