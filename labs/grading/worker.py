@@ -183,8 +183,8 @@ class Server:
             found["text"] = str(error.msg)[:_MOST_LINE]
             return found
         own = [frame for frame in traceback.extract_tb(error.__traceback__)[-1000:] if self._name(frame.filename)]
-        if isinstance(error, RecursionError):  # the innermost has just been entered: its caller's line calls
-            own = own[:-1] or own
+        if isinstance(error, RecursionError):  # the innermost has just been entered: a caller's line calls
+            own = [frame for frame in own if not (frame.line or "").lstrip().startswith("def ")] or own
         if own:
             found["own"] = [self._name(own[-1].filename), own[-1].lineno or 0, own[-1].name[:60], (own[-1].line or "").strip()[:_MOST_LINE]]
         return found
