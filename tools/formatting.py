@@ -109,7 +109,9 @@ def main() -> None:
     compiler, formatter = probes.program("fairlane-compile"), probes.program("fairlane-fmt")
     if compiler is None or formatter is None:
         sys.exit("fairlane-compile and fairlane-fmt are not built: run 'make build'")
-    print("| folder | files | changed | left | programs, same result | refused before and after | differences |\n|---|---|---|---|---|---|---|")
+    print(
+        "| folder | files | changed | left | programs, same result | refused before and after | differences |\n|---|---|---|---|---|---|---|"
+    )
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         for given in arguments.folders:
