@@ -69,7 +69,7 @@ class Editor:
         await asyncio.wait_for(self.client.shutdown_async(None), ANSWER_S)
         self.client.exit(None)
         status = await asyncio.wait_for(process.wait(), ANSWER_S)
-        await self.client.stop()
+        await self.client.stop()  # type: ignore[no-untyped-call]
         return status
 
     # -- texts

@@ -56,10 +56,13 @@ def run(
     if not where.mpi:
         run_here(None)
         return
-    _refuse_with_ranks(experiment, where, output, network, page)
     from fairlane.fabrics import ranks
 
-    ranks.together(run_here)
+    def work(found: Ranks) -> None:
+        _refuse_with_ranks(experiment, where, output, network, page)
+        run_here(found)
+
+    ranks.together(work)
 
 
 def _refuse_with_ranks(experiment: str, where: Where, output: Output, network: AdHoc, page: Page) -> None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from fairlane.errors import RUN_FAILED
@@ -18,6 +19,9 @@ from fairlane.fabrics.interrupts import ENDING
 _RANK = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 _RANK_HERE = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 _COUNT = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")
+
+_SPEECH_S = 0.5
+"""For the first rank on a machine to say why it ends: mpiexec ends it as soon as another one has ended with an error."""
 
 
 class _State:
@@ -42,6 +46,11 @@ def expected_count() -> int:
     return int(_first(_COUNT) or 1)
 
 
+def _is_first_here() -> bool:
+    """Of the ranks on this machine."""
+    return (_first(_RANK_HERE) or "0") == "0"
+
+
 def _first(names: tuple[str, ...]) -> str | None:
     return next((os.environ[name] for name in names if os.environ.get(name, "").isdigit()), None)
 
@@ -58,7 +67,7 @@ def guarded() -> None:
         _end_with(first)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _State.scratch = folder
-        if (_first(_RANK_HERE) or "0") != "0":
+        if not _is_first_here():
             _be_silent()  # what is wrong with the command line is said once on each machine
         return
     passed: set[int] = set()
@@ -73,6 +82,8 @@ def guarded() -> None:
     _, status = os.waitpid(pid, 0)
     shutil.rmtree(folder, ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
+    if code > 0 and not _is_first_here():
+        time.sleep(_SPEECH_S)
     if -code in passed:  # the rank had nothing to clean up yet, or no longer
         code = 128 - code
     elif code < 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import socket
 import sys
 import time
@@ -20,6 +21,7 @@ from typing import Any
 from fairlane import probes
 from fairlane.errors import CANNOT_RUN_HERE, RUN_FAILED, Interrupted, Refusal
 from fairlane.fabrics import rank_guard
+from fairlane.fabrics.interrupts import ENDING
 from fairlane.fabrics.partitions import Elsewhere, portable
 
 NEVER = 2**64 - 1
@@ -159,6 +161,10 @@ def together(work: Callable[[Ranks], None]) -> None:
         work(ranks)
         ranks.exchange(NEVER, [])  # the others end with the first, when its results are there
     except BaseException as error:
+        if isinstance(error, Interrupted):  # it comes twice where both processes of a rank get it
+            for number in (signal.SIGINT, *ENDING):
+                signal.signal(number, signal.SIG_IGN)
+        rank_guard.remove_scratch()
         if not ranks.tell(error):
             # One has ended, and the others were ended for it. Its own guard says so; MPI cannot be left in order.
             _leave(RUN_FAILED)
@@ -170,7 +176,6 @@ def together(work: Callable[[Ranks], None]) -> None:
 
 
 def _leave(code: int) -> None:
-    rank_guard.remove_scratch()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -29,6 +29,9 @@ ENVIRONMENT = {
 }
 NETWORK = ("leaf-spine", "--flow", "tcp-cubic:8", "--switches", "4", "--rtt", "4ms", "--duration", "0.3")
 CONTROLLED = ("chain", "--flow", "als:2", "--flow", "rcp:1", "--flow", "tcp-reno:1", "--switches", "4", "--queue", "red", "--duration", "2")
+LIMIT_S = 250
+"""Each run takes a few seconds of processor, and many tests may go at once."""
+pytestmark = pytest.mark.timeout(2 * LIMIT_S)
 LONG = ("dumbbell", "--flow", "rap:4", "--flow", "tcp-sack:4", "--duration", "3000")
 
 
@@ -43,7 +46,7 @@ def obstacle() -> str:
         return "no mpiexec here: apt install openmpi-bin"
     script = "from mpi4py import MPI; print(MPI.COMM_WORLD.Get_size())"
     command = ["mpiexec", "-n", "2", sys.executable, "-c", script]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=LIMIT_S)
     return "" if done.stdout.split() == ["2", "2"] else "mpi4py and this mpiexec do not go together, or one of them is missing"
 
 
@@ -64,7 +67,7 @@ def started(folder: Path, ranks: int, *arguments: str) -> subprocess.Popen[str]:
 def run(folder: Path, ranks: int, *arguments: str) -> tuple[int, str, str]:
     process = started(folder, ranks, *arguments)
     try:
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=LIMIT_S)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -135,7 +138,7 @@ def children(pid: int) -> list[int]:
 
 def under_way(process: subprocess.Popen[str], folder: Path, count: int) -> list[int]:
     """The ranks themselves: each is the only child of a process of its own, and all have come so far that the first writes records."""
-    deadline = time.monotonic() + 80
+    deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline and process.poll() is None:
         found = [pid for pid in children(process.pid) if b"--mpi" in _read(f"/proc/{pid}/cmdline")]
         ranks = [pid for pid in found if os.getsid(pid) == pid]
@@ -170,7 +173,7 @@ def test_a_rank_that_dies_ends_all_with_one_sentence(folder: Path, which: int) -
         for pid in ranks
     }
     os.kill(numbers[which], signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == RUN_FAILED, err
     assert f"The process {numbers[which]} of rank {which} on " in err, err
     assert err.count("fairlane: ") == 1, err
@@ -185,7 +188,7 @@ def test_an_interrupt_leaves_nothing_behind(folder: Path) -> None:
     under_way(process, folder, 2)
     everybody = children(process.pid)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode != 0
     assert "Traceback" not in err
     assert gone(everybody)

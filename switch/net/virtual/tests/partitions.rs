@@ -16,8 +16,8 @@ use fairlane_endpoint::Ip;
 use fairlane_p4rt::proto::p4::v1::StreamMessageResponse;
 use fairlane_tcp::{Config, Flavour, Ftp};
 use fairlane_virtual::{
-    Answer, Change, ChannelConfig, ControlAction, ControlPlane, FlowKind, Heard, HostAddress, Impairments, Jitter, LinkEnd, LossModel, Nanos,
-    Network, Options, Peers, Request, TcpSpec,
+    Answer, Change, ChannelConfig, ControlAction, ControlPlane, FlowKind, Heard, HostAddress, Impairments, Jitter, LinkEnd, LossModel,
+    Nanos, Network, Options, Peers, Request, TcpSpec,
 };
 use proptest::prelude::*;
 
