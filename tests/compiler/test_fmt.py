@@ -70,7 +70,7 @@ def test_our_programs_compile_to_the_same(folder: str, tmp_path: Path) -> None:
         tmp_path / "copy",
         ignore=lambda path, names: [name for name in names if (Path(path) / name).is_file() and not name.endswith(".p4")],
     )
-    found = formatting.compare(tmp_path / "copy", [ROOT / "p4src"], compiler, FMT)
+    found = formatting.compare(tmp_path / "copy", [f"-I{ROOT / 'p4src'}"], compiler, FMT)
     assert (found.left, found.differences) == ([], [])
     if folder in ("p4src", "labs"):
         assert found.compiled
