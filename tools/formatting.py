@@ -1,6 +1,6 @@
 """Formats all P4 programs of folders, and compares what they compile to before and after.
 
-    python -m tools.formatting FOLDER... [-I DIR]... [--keep DIR]
+    python -m tools.formatting FOLDER... [-I DIR]... [-D MACRO]... [--keep DIR]
 
 Works on a copy of each folder. Each program is compiled, all `.p4` files are formatted, each a second time, and each program is compiled
 again: the JSON without its places in the source (`source_info`, and lines in the names of hidden actions), the P4Info and the outcome must be the same. Exit status 1 when something differs.
@@ -51,10 +51,9 @@ def _without_places(value: Any) -> Any:
     return [_without_places(item) for item in value] if isinstance(value, list) else value
 
 
-def _compiled(compiler: Path, program: Path, include: list[Path], folder: Path) -> tuple[bool, str]:
+def _compiled(compiler: Path, program: Path, flags: list[str], folder: Path) -> tuple[bool, str]:
     """Whether a program compiles, and the result: JSON and P4Info, or the messages without their places."""
     out, info = folder / "out.json", folder / "out.txtpb"
-    flags = [word for directory in include for word in ("-I", str(directory))]
     command = [str(compiler), *flags, "-o", str(out), "--p4runtime-files", str(info), str(program)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False)
     if done.returncode == 0:
@@ -62,22 +61,22 @@ def _compiled(compiler: Path, program: Path, include: list[Path], folder: Path) 
     return False, "\n".join([str(done.returncode), *_MESSAGE.findall(done.stderr)])
 
 
-def _all(compiler: Path, programs: list[Path], include: list[Path]) -> list[tuple[bool, str]]:
+def _all(compiler: Path, programs: list[Path], flags: list[str]) -> list[tuple[bool, str]]:
     def one(program: Path) -> tuple[bool, str]:
         with tempfile.TemporaryDirectory() as folder:
-            return _compiled(compiler, program, include, Path(folder))
+            return _compiled(compiler, program, flags, Path(folder))
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(one, programs))
 
 
-def compare(folder: Path, include: list[Path], compiler: Path, formatter: Path) -> Compared:
+def compare(folder: Path, flags: list[str], compiler: Path, formatter: Path) -> Compared:
     """Formats the files of a folder in place, and compares the programs in it before and after."""
     out = Compared()
     files = sorted(path for path in folder.rglob("*.p4") if path.is_file() and not path.is_symlink())
     programs = [path for path in files if _MAIN.search(path.read_bytes())]
     texts = {path: path.read_bytes() for path in files}
-    before = _all(compiler, programs, include)
+    before = _all(compiler, programs, flags)
     for _ in range(2):
         first = {path: path.read_bytes() for path in files}
         # Files that git has as links are passed by their names, so that they are formatted once.
@@ -88,7 +87,7 @@ def compare(folder: Path, include: list[Path], compiler: Path, formatter: Path) 
     out.differences += [f"{path}: formatted again, it is another text" for path in files if path.read_bytes() != first[path]]
     out.left = [f"{found['place']}: {found['why']}" for found in _LEFT.finditer(done.stderr)]
     out.files, out.changed = len(files), sum(path.read_bytes() != texts[path] for path in files)
-    for program, old, new in zip(programs, before, _all(compiler, programs, include), strict=True):
+    for program, old, new in zip(programs, before, _all(compiler, programs, flags), strict=True):
         if old != new:
             at = next((i for i, (a, b) in enumerate(zip(old[1], new[1], strict=False)) if a != b), min(len(old[1]), len(new[1])))
             part = slice(max(at - 60, 0), at + 60)
@@ -104,18 +103,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-I", dest="include", action="append", default=[], type=Path, metavar="DIR", help="folders of included files")
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="MACRO", help="macros, NAME or NAME=VALUE")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the formatted copies in this folder")
     arguments = parser.parse_args()
     compiler, formatter = probes.program("fairlane-compile"), probes.program("fairlane-fmt")
     if compiler is None or formatter is None:
         sys.exit("fairlane-compile and fairlane-fmt are not built: run 'make build'")
-    print("| folder | files | changed | left | programs, same result | refused before and after | differences |\n|---|---|---|---|---|---|---|")
+    print(
+        "| folder | files | changed | left | programs, same result | refused before and after | differences |\n|---|---|---|---|---|---|---|"
+    )
     failed = False
+    flags = [f"-I{path.resolve()}" for path in arguments.include] + [f"-D{macro}" for macro in arguments.define]
     with tempfile.TemporaryDirectory() as temporary:
         for given in arguments.folders:
             copy = (arguments.keep or Path(temporary)) / given.resolve().name
             shutil.copytree(given, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-            found = compare(copy, [path.resolve() for path in arguments.include], compiler, formatter)
+            found = compare(copy, flags, compiler, formatter)
             row = [given, found.files, found.changed, len(found.left), found.compiled, found.refused, len(found.differences)]
             print(f"| {' | '.join(map(str, row))} |", flush=True)
             for line in found.left + found.differences:

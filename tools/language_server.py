@@ -69,7 +69,7 @@ class Editor:
         await asyncio.wait_for(self.client.shutdown_async(None), ANSWER_S)
         self.client.exit(None)
         status = await asyncio.wait_for(process.wait(), ANSWER_S)
-        await self.client.stop()
+        await self.client.stop()  # type: ignore[no-untyped-call]
         return status
 
     # -- texts
@@ -266,7 +266,31 @@ async def times(editor: Editor, path: Path) -> dict[str, tuple[float, float]]:
     return {name: (statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)) for name, pairs in taken.items()}
 
 
-_PIECES = ["", "", " ", "{", "}", "(", ")", ";", ".", "<", ">", "\n", "x", "hdr.", "#if 1\n", "#endif\n", "/*", "*/", '"', "apply", "\u00e9\U0001f600", "@name(", "#define A A\n"]
+_PIECES = [
+    "",
+    "",
+    " ",
+    "{",
+    "}",
+    "(",
+    ")",
+    ";",
+    ".",
+    "<",
+    ">",
+    "\n",
+    "x",
+    "hdr.",
+    "#if 1\n",
+    "#endif\n",
+    "/*",
+    "*/",
+    '"',
+    "apply",
+    "\u00e9\U0001f600",
+    "@name(",
+    "#define A A\n",
+]
 
 
 async def edits(editor: Editor, path: Path, count: int, seed: int) -> int:

@@ -59,8 +59,9 @@ def check_lab(
     """Grade the answer to a lab: points, observations, and a hint. Exit code 1 unless the answer gets all points."""
     import json
 
+    from fairlane.labs.classes import tables
     from fairlane.labs.grading import labs as known
-    from fairlane.labs.grading import runner, tables
+    from fairlane.labs.grading import runner
 
     lab = known.find(number)
     grade = known.graded(lab, folder if folder is not None else known.answer(lab))
@@ -111,10 +112,11 @@ def grade_class(
     import time
 
     from fairlane.labs import keys
-    from fairlane.labs.grading import apart, classes, page, tables
+    from fairlane.labs.classes import answers, page, tables
+    from fairlane.labs.grading import apart
 
     begun = time.monotonic()
-    class_, of_labs = classes.students(folder, names), classes.chosen(numbers)
+    class_, of_labs = answers.students(folder, names), answers.chosen(numbers)
     key = keys.secret(secret) if secret is not None else None
     if problem := apart.protection():
         console.print(f"not fully protected: {problem}", highlight=False, markup=False, soft_wrap=True)
@@ -122,7 +124,7 @@ def grade_class(
     def say(line: str) -> None:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    rows = classes.grade(class_, of_labs, out, jobs or os.cpu_count() or 1, say, key)
+    rows = answers.grade(class_, of_labs, out, jobs or os.cpu_count() or 1, say, key)
     seconds = time.monotonic() - begun
     for row in rows:
         for what in row.tried:

@@ -187,6 +187,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
 
     active_experiment: list[Experiment] = []
     try:
+        done = None
         if divided is None:
             left = carry_out(None)
         else:
@@ -202,7 +203,7 @@ def run(experiment: Experiment, options: Options, folder: Path, progress: Progre
         controller.close()
         progress.close()
     _say_speed(network.now_ns, left.work, time.monotonic() - started, progress.say)
-    if divided is not None:
+    if done is not None:
         progress.say(partitions.said(done.costs, "processes" if options.ranks is None else "ranks"))
     if not controller.ready:
         raise RunFailed("the switches never got their first entries: the control channel's delay is longer than the run")

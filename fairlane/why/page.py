@@ -29,7 +29,8 @@ def write(explanation: Explanation, path: Path) -> None:
 
 
 def text(explanation: Explanation) -> str:
-    sources, files = explanation.sources, {}
+    sources = explanation.sources
+    files: dict[str, dict[int, str]] = {}
     steps = []
     for station in explanation.stations:
         if explanation.is_run or station["kind"] != "switch":

@@ -221,10 +221,10 @@ def _with_parameters(experiment: Experiment) -> Experiment:
             own = ALGORITHMS[flow.kind].parameters
             values = dataclasses.asdict(settings.parameters)
             known = {member.name for member in dataclasses.fields(own) if member.init}
-            parameters = pydantic.TypeAdapter(own).validate_python({key: value for key, value in values.items() if key in known})
+            parameters: Any = pydantic.TypeAdapter(own).validate_python({key: value for key, value in values.items() if key in known})
             flow = dataclasses.replace(flow, settings=dataclasses.replace(settings, parameters=parameters))
         flows.append(flow)
-    return dataclasses.replace(experiment, flows=flows)
+    return dataclasses.replace(experiment, flows=tuple(flows))
 
 
 def _with_own_files(experiment: Experiment, folder: Path) -> Experiment:

@@ -56,8 +56,8 @@ def rows(steps: list[Step], sources: Sources) -> list[Row]:
 
 def _is_same_line(one: Step, other: Step) -> bool:
     keys = ("kind", "copy", "packet")
-    place = lambda step: [(step.get("source") or {}).get(key) for key in ("file", "line")]
-    return one["kind"] == "statement" and all(one[key] == other[key] for key in keys) and place(one) == place(other)
+    places = [[(step.get("source") or {}).get(key) for key in ("file", "line")] for step in (one, other)]
+    return one["kind"] == "statement" and all(one[key] == other[key] for key in keys) and places[0] == places[1]
 
 
 def _row(at: int, step: Step, sources: Sources) -> Row:
@@ -106,7 +106,7 @@ def _of_switch(step: Step) -> tuple[str, str]:
         return f"from the queue of port {step['port']} after {step['waited_ns'] / 1e6:g} ms", ""
     if kind == "emit":
         return f"emit {step['header']}", ""
-    return step.get("text", kind), ""
+    return str(step.get("text", kind)), ""
 
 
 def _short(name: str) -> str:
@@ -176,11 +176,13 @@ def _lines(step: Step) -> Iterator[Line]:
         before, after = (str(cell.get(key)) if cell.get(key) is not None else "" for key in ("before", "after"))
         yield Line("cell", f"{cell['kind']} {_short(cell['name'])}[{cell['index']}]", before, after)
     for change in step.get("changes", ()):
-        before, after = change.get("before"), change["after"]
-        said = lambda value: values.said(value, change["width"], change["name"])  # noqa: B023 # used at once
+        before, after = (
+            "" if value is None else values.said(value, change["width"], change["name"])
+            for value in (change.get("before"), change["after"])
+        )
         if change["name"].endswith(".$valid$") and step["kind"] == "extract":
             continue
-        yield Line("change", values.field(change["name"]), "" if before is None else said(before), said(after))
+        yield Line("change", values.field(change["name"]), before, after)
     for note in step.get("notes", ()):
         yield Line("note", note)
 

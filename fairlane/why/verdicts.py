@@ -61,11 +61,12 @@ def _ended(steps: list[Step], at: int) -> Verdict:
 
 
 def _same(one: Step, other: Step) -> bool:
-    return one["packet"] == other["packet"] and one["copy"] == other["copy"]
+    return bool(one["packet"] == other["packet"] and one["copy"] == other["copy"])
 
 
 def _is_egress_spec(change: dict[str, Any]) -> bool:
-    return change["name"].endswith((".egress_spec", ".egress_port")) and values.number(change["after"]) != _DROP_PORT
+    name: str = change["name"]
+    return name.endswith((".egress_spec", ".egress_port")) and values.number(change["after"]) != _DROP_PORT
 
 
 def _is_drop(change: dict[str, Any]) -> bool:
@@ -86,6 +87,8 @@ def _decided(steps: list[Step], end: int, wanted: Any) -> int | None:
 
 def _table_of(steps: list[Step], statement: int) -> int | None:
     """The table whose action a statement is part of."""
+    if not steps[statement].get("in_action", True):
+        return None
     for at in range(statement - 1, -1, -1):
         step = steps[at]
         if not _same(step, steps[statement]) or step["kind"] in ("statement", "action"):
@@ -95,10 +98,10 @@ def _table_of(steps: list[Step], statement: int) -> int | None:
 
 
 def _condition_of(steps: list[Step], statement: int) -> int | None:
-    """The condition right before a statement that is in no table's action."""
+    """The condition before a statement that is in no table's action, and others like it."""
     for at in range(statement - 1, -1, -1):
         step = steps[at]
-        if not _same(step, steps[statement]) or step["kind"] in ("statement", "action"):
+        if not _same(step, steps[statement]) or (step["kind"] == "statement" and not step.get("in_action")):
             continue
         return at if step["kind"] == "condition" else None
     return None
@@ -131,6 +134,7 @@ def _because(steps: list[Step], decided: int) -> str:
             because += "as its default"
     elif condition is not None:
         holds = "holds" if steps[condition]["holds"] else "does not hold"
-        shown = (steps[condition].get("source") or {}).get("text") or steps[condition]["name"]
-        because += f", since {shown} {holds}"
+        line = (steps[condition].get("source") or {}).get("line")
+        which = f"the condition in line {line}" if line else f"condition {steps[condition]['name']}"
+        because += f", since {which} {holds}"
     return because

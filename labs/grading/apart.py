@@ -79,11 +79,12 @@ def bubblewrap() -> str | None:
 
 def protection() -> str:
     """What keeps answers from doing harm on this machine, and what does not: one sentence; "" where everything does."""
-    if sys.platform in ("emscripten", "win32"):
+    system: str = sys.platform
+    if system in ("emscripten", "win32"):
         return "answers run in the grader's own process here: points are practice, and no proof"
     if bubblewrap() is not None:
         return ""
-    if sys.platform == "linux":
+    if system == "linux":
         return (
             "bubblewrap is not installed or does not work here, so an answer can read the files that you can read, "
             "solutions and other answers among them: apt install bubblewrap"

@@ -20,13 +20,14 @@ import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-if __name__ == "__main__":
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    import wire
+if TYPE_CHECKING or __name__ != "__main__":
+    from fairlane.labs.grading import confine, wire
 else:
-    from fairlane.labs.grading import wire
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import confine
+    import wire
 
 BASE = "fairlane.hosts.algorithms.base"
 CONNECTIONS = "fairlane.controller.connections"
@@ -181,10 +182,11 @@ class Server:
             found["own"] = [name, error.lineno or 0, "", (error.text or "").strip()[:_MOST_LINE]]
             found["text"] = str(error.msg)[:_MOST_LINE]
             return found
-        for frame in reversed(traceback.extract_tb(error.__traceback__)[-1000:]):
-            if name := self._name(frame.filename):
-                found["own"] = [name, frame.lineno or 0, frame.name[:60], (frame.line or "").strip()[:_MOST_LINE]]
-                break
+        own = [frame for frame in traceback.extract_tb(error.__traceback__)[-1000:] if self._name(frame.filename)]
+        if isinstance(error, RecursionError):  # the innermost has just been entered: a caller's line calls
+            own = [frame for frame in own if not (frame.line or "").lstrip().startswith("def ")] or own
+        if own:
+            found["own"] = [self._name(own[-1].filename), own[-1].lineno or 0, own[-1].name[:60], (own[-1].line or "").strip()[:_MOST_LINE]]
         return found
 
     def _name(self, file: str) -> str:
@@ -224,8 +226,6 @@ class _Random(random.Random):
 
 def main() -> None:
     """Serve until the grader closes its end."""
-    import confine
-
     folder, asked, told, stacks, cpu_s, memory, walled = sys.argv[1:8]
     requests, replies = os.fdopen(int(asked), "rb"), os.fdopen(int(told), "wb", buffering=0)
 

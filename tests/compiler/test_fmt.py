@@ -65,8 +65,12 @@ def test_our_programs_compile_to_the_same(folder: str, tmp_path: Path) -> None:
     assert FMT is not None
     if compiler is None:
         pytest.skip("fairlane-compile is not built")
-    shutil.copytree(ROOT / folder, tmp_path / "copy", ignore=lambda path, names: [name for name in names if (Path(path) / name).is_file() and not name.endswith(".p4")])
-    found = formatting.compare(tmp_path / "copy", [ROOT / "p4src"], compiler, FMT)
+    shutil.copytree(
+        ROOT / folder,
+        tmp_path / "copy",
+        ignore=lambda path, names: [name for name in names if (Path(path) / name).is_file() and not name.endswith(".p4")],
+    )
+    found = formatting.compare(tmp_path / "copy", [f"-I{ROOT / 'p4src'}"], compiler, FMT)
     assert (found.left, found.differences) == ([], [])
     if folder in ("p4src", "labs"):
         assert found.compiled

@@ -161,7 +161,13 @@ def test_outline_colours_values_and_formatting(tmp_path: Path) -> None:
         ingress = next(symbol for symbol in outline if symbol.name == "I")
         assert [child.name for child in ingress.children or []] == ["seen", "forward", "routes"]
         colours = await editor.colours(path)
-        assert {("ethernet_t", "struct"), ("kind", "property"), ("KIND", "variable"), ("PORTS", "macro"), ("forward", "function")} <= colours
+        assert {
+            ("ethernet_t", "struct"),
+            ("kind", "property"),
+            ("KIND", "variable"),
+            ("PORTS", "macro"),
+            ("forward", "function"),
+        } <= colours
         assert await editor.hints(path) == ["= 0x800"]
         pretty = await editor.formatted(path)
         assert pretty == PROGRAM.replace(") { apply { } }\n", ") {\n    apply { }\n}\n").replace(

@@ -171,7 +171,7 @@ def test_the_floors_are_the_contract_of_the_import_linter() -> None:
 def test_a_crate_is_above_what_it_depends_on() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| [1-6] \|([^|]*)\|([^|]*)\|", page, re.MULTILINE)
-    storeys = [set(re.findall(r"`(\w+)`", storey)) for _, rust in rows for storey in rust.split(";") if "`" in storey]
+    storeys = [set(re.findall(r"`([\w-]+)`", storey)) for _, rust in rows for storey in rust.split(";") if "`" in storey]
     height = {crate: -number for number, storey in enumerate(storeys) for crate in storey}
     members = tomllib.loads((ROOT / "switch/Cargo.toml").read_text(encoding="utf-8"))["workspace"]["members"]
     beside = {"memory", "fuzz-targets"}

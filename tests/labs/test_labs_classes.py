@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 from fairlane.commands.labs import app
 from fairlane.errors import Refusal
-from fairlane.labs.grading import classes, labs, page, runner, tables
+from fairlane.labs.classes import answers as classes
+from fairlane.labs.classes import page, tables
+from fairlane.labs.grading import labs, runner
 
 FORK = "import os\ndef layer_rates_bps(x):\n    os.fork()\n"
 

@@ -9,7 +9,8 @@ import pytest
 
 from fairlane.errors import Refusal
 from fairlane.labs import keys
-from fairlane.labs.grading import classes, labs
+from fairlane.labs.classes import answers as classes
+from fairlane.labs.grading import labs
 
 SECRET = b"a secret of the teacher"
 VARIED = [labs.load(number) for number in labs.numbers() if labs.load(number).settings.vary]

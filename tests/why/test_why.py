@@ -22,7 +22,7 @@ from fairlane.why import entries, explanation, packet_tests, page, runs, story, 
 ROOT = probes.ROOT
 BASIC = ROOT / "tests/p4/basic/basic.p4"
 BASIC_TEST = BASIC.with_suffix(".stf")
-ROUTER = ROOT / "labs/01/solution/router.p4"
+ROUTER = ROOT / "teaching/01/solution/router.p4"
 ROUTER_TEST = ROUTER.with_suffix(".stf")
 GOLDENS = {"hit": 2, "miss": 4, "expired": 5}
 
@@ -216,9 +216,8 @@ def test_wrong_entries_are_refused_by_file_and_line(tmp_path: Path, line: str, s
 
 def test_a_packet_test_gives_its_entries_alone() -> None:
     text = entries.script(BASIC_TEST, BASIC)
-    assert len(text.splitlines()) == len(BASIC_TEST.read_text(encoding="utf-8").splitlines())
-    assert "packet" not in text.replace("# ", "").splitlines()[0]
-    assert not any(line.startswith(("packet", "expect")) for line in text.splitlines())
+    lines = BASIC_TEST.read_text(encoding="utf-8").splitlines()
+    assert text.split("\n") == ["" if line.startswith(("packet", "expect")) else line for line in lines]
 
 
 @pytest.mark.parametrize(

@@ -405,7 +405,6 @@ impl Layout<'_> {
         match piece.kind {
             Kind::Annotation | Kind::Pragma => {
                 self.state.begins = began;
-                return;
             }
             Kind::Word if piece.is_word(&["else"]) && !self.in_bracket() => {
                 let next = self.next_token(i);

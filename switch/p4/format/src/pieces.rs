@@ -195,10 +195,8 @@ impl<'a> Splitter<'a> {
             }
             if depth == 0 {
                 // Either nothing was opened, or the last bracket is closed.
-                if token.is(Punct::CloseParen) || token.is(Punct::CloseBracket) {
-                    if j > i + 2 {
-                        count = j + 1 - i;
-                    }
+                if (token.is(Punct::CloseParen) || token.is(Punct::CloseBracket)) && j > i + 2 {
+                    count = j + 1 - i;
                 }
                 break;
             }

@@ -364,7 +364,7 @@ pub(crate) fn spaced(pieces: &[Piece], roles: &[Role], i: usize) -> bool {
         (Role::Angle, _) if before.is(Punct::Less) => false,
         (_, Role::Angle) => false,
         (Role::Angle, _) if joins(after, &[Punct::OpenParen, Punct::OpenBracket, Punct::Dot]) => false,
-        (Role::Tight, _) | (_, Role::Tight) => before.is(Punct::Range) && written || after.is(Punct::Range) && written,
+        (Role::Tight, _) | (_, Role::Tight) => (before.is(Punct::Range) || after.is(Punct::Range)) && written,
         (_, Role::Label) => false,
         (Role::Binary | Role::Label | Role::List, _) if !before.is(Punct::CloseBrace) => {
             !after.is(Punct::CloseBrace) || written || roles[i] != Role::List

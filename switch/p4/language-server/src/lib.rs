@@ -158,7 +158,7 @@ impl Server {
                 let text = self.open.get(&path).cloned().unwrap_or_default();
                 let empty = Vec::new();
                 let changes = params["contentChanges"].as_array().unwrap_or(&empty);
-                let text = changes.iter().fold(text, |text, change| edited(text, change));
+                let text = changes.iter().fold(text, edited);
                 self.change(path, Some(text));
             }
             ("textDocument/didClose", Some(path)) => self.change(path, None),
@@ -253,9 +253,7 @@ impl Server {
         self.shown.clear();
         for path in paths {
             let (root, program, part) = self.program(&path);
-            if !self.shown.contains_key(&root) {
-                self.shown.insert(root, messages::messages(&program, part));
-            }
+            self.shown.entry(root).or_insert_with(|| messages::messages(&program, part));
         }
         let mut all: BTreeMap<PathBuf, Vec<Value>> = self.open.keys().map(|path| (path.clone(), Vec::new())).collect();
         for (path, list) in self.shown.values().flatten() {

@@ -96,16 +96,16 @@ impl Story<'_> {
                 self.copies[of].part = "switch";
                 self.push(of, "sent", json!({ "port": port, "bytes": bytes }));
             }
-            Step::ParserStart(_) => self.copies[of].part = "parser",
+            Step::ParserStart(_) => self.begin(of, "parser"),
             Step::ParserDone(_) => {
                 self.next_state(of, "accept");
                 self.copies[of].part = "switch";
             }
-            Step::DeparserStart(_) => self.copies[of].part = "deparser",
+            Step::DeparserStart(_) => self.begin(of, "deparser"),
             Step::DeparserDone(_) => self.copies[of].part = "switch",
             Step::PipelineStart(id) => {
                 let egress = self.program.ir.pipeline_ids[Gress::Egress as usize] == *id;
-                self.copies[of].part = if egress { "egress" } else { "ingress" };
+                self.begin(of, if egress { "egress" } else { "ingress" });
             }
             Step::PipelineDone(_) => self.copies[of].part = "switch",
             Step::Emit(id) => {
@@ -124,6 +124,11 @@ impl Story<'_> {
             Step::More(detail) => self.detail(of, event, detail),
             Step::Extract(_) | Step::ChecksumUpdate(_) | Step::ConfigChange | Step::Hit(..) | Step::Miss(_) => {}
         }
+    }
+
+    fn begin(&mut self, of: usize, part: &'static str) {
+        let telling = &mut self.copies[of];
+        (telling.part, telling.made, telling.action) = (part, false, None);
     }
 
     fn next_state(&mut self, of: usize, name: &str) {
@@ -305,7 +310,8 @@ impl Story<'_> {
             Detail::Chosen { member, group } => self.add(of, "chosen", json!({ "member": member, "group": group })),
             Detail::Primitive(at) => {
                 let source = program.notes.primitives.get(*at as usize).and_then(Option::as_ref);
-                self.push(of, "statement", json!({ "source": source.map(place) }));
+                let in_action = !self.copies[of].made && self.copies[of].action.is_some();
+                self.push(of, "statement", json!({ "source": source.map(place), "in_action": in_action }));
             }
             Detail::Random { low, high, value } => self.note(of, format!("random number from {low} to {high}: {value}")),
             Detail::Hash { base, size, value } => self.note(of, format!("hash from {base}, of {size} values: {value}")),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairlane.errors import Refusal
-from fairlane.labs.grading.classes import Row
+from fairlane.labs.classes.answers import Row
 from fairlane.labs.grading.runner import Grade
 
 

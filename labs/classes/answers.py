@@ -187,7 +187,7 @@ def _all(todo: Sequence[_Task], jobs: int) -> Iterator[tuple[Student, labs.Lab, 
             _one(task)
             yield task.student, task.lab, _result(task, 0)
         return
-    context = multiprocessing.get_context("fork")
+    context: Any = multiprocessing.get_context("fork")
     running: dict[Any, tuple[BaseProcess, _Task]] = {}
     try:
         while waiting or running:

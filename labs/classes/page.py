@@ -7,8 +7,8 @@ from pathlib import Path
 
 import jinja2
 
+from fairlane.labs.classes.answers import Row, ranking
 from fairlane.labs.grading import apart, labs
-from fairlane.labs.grading.classes import Row, ranking
 from fairlane.labs.ranking.measures import MARKS, stored
 
 
