@@ -44,6 +44,8 @@ __all__ = [
     "emit_rtcp",
     "emit_rtp",
     "emit_stamp",
+    "exp",
+    "ln",
     "packet_test",
     "parse_ack",
     "parse_ccfb",
@@ -51,6 +53,7 @@ __all__ = [
     "parse_rtcp",
     "parse_rtp",
     "parse_stamp",
+    "power",
     "round_trip_s",
     "why_packet",
 ]
@@ -199,7 +202,7 @@ class Rewriter:
 def compile(program: _Path, *, include: Sequence[_Path] = ..., define: Sequence[str] = ...) -> tuple[str | None, str | None, str]: ...
 def packet_test(program: _Path, test: _Path, *, verbose: bool = False) -> tuple[bool, str]: ...
 def why_packet(
-    program: _Path, script: str, packet: int, *, name: str, include: Sequence[_Path] = (), define: Sequence[str] = ()
+    program: _Path, script: str, packet: int, *, name: str, include: Sequence[_Path] = ..., define: Sequence[str] = ...
 ) -> str: ...
 def exp(x: float) -> float | None: ...
 def ln(x: float) -> float | None: ...

@@ -179,7 +179,7 @@ class Apart:
 
     def _pid(self) -> str:
         pid = str(self._process.pid)
-        while inner := Path("/proc", pid, "task", pid, "children").read_text().split():
+        while inner := Path("/proc", pid, "task", pid, "children").read_text(encoding="ascii").split():
             pid = inner[-1]
         return pid
 

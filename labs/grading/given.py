@@ -35,7 +35,7 @@ def place(folder: Path, modules: Sequence[str]) -> Path:
         todo += _imported(text)
     for inner in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         if not (inner / "__init__.py").exists():
-            (inner / "__init__.py").write_text("", encoding="utf-8")
+            (inner / "__init__.py").write_text("", encoding="utf-8", newline="\n")
     return folder
 
 

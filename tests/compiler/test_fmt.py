@@ -59,7 +59,7 @@ def test_wrong_words_are_refused(tmp_path: Path) -> None:
     assert fmt("--width", "7", "-", text="").returncode == 2
 
 
-@pytest.mark.parametrize("folder", ["p4src", "labs", "tests/p4src", "docs/examples"])
+@pytest.mark.parametrize("folder", ["p4src", "labs", "tests/p4", "docs/examples"])
 def test_our_programs_compile_to_the_same(folder: str, tmp_path: Path) -> None:
     compiler = probes.program("fairlane-compile")
     assert FMT is not None

@@ -96,7 +96,7 @@ def test_links_only_what_was_built(build: ModuleType, tmp_path: Path, code: int,
     if code:
         assert links == {}
     else:
-        assert len(links) == 8
+        assert len(links) == 10
         assert links["fairlane-compile"].name == "fairlane-switch"
         assert links["native.abi3.so"].name == "libfairlane_native.so"
 

@@ -32,6 +32,7 @@ FOLDERS = (
     "p4src",
     "scripts",
     "switch",
+    "teaching",
     "tests",
     "tools",
     "topologies",

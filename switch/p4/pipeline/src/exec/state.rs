@@ -127,7 +127,7 @@ pub struct State {
     /// They are kept with values before and after.
     pub values: Option<Box<Values>>,
     /// The packets whose steps are kept; all of them where none are named.
-    pub watched: Option<Box<BTreeSet<u64>>>,
+    pub watched: Option<BTreeSet<u64>>,
     /// What a selector chose for the packet in hand: the place among its choices.
     pub chosen: usize,
     pub now: Nanos,
