@@ -36,7 +36,7 @@ P4C ?=
 TIMES ?=
 NODE := web/node_modules/.package-lock.json
 
-.PHONY: web web-fuzz run setup build packages environment crates programs test test-long lint bench soak chaos fuzz differential oracle-programs properties conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
+.PHONY: web web-fuzz run setup build packages environment crates programs test test-long test-parts lint bench soak chaos fuzz differential oracle-programs properties conformance paper paper-results citations docs docs-commands suites-tables notebooks wheel sdist page sbom release release-check shell stop clean
 
 run: build
 	@$(if $(LIVE),.venv/bin/fairlane run $(EXPERIMENT) --live,scripts/run $(EXPERIMENT)) $(ARGS)
@@ -65,11 +65,16 @@ crates:
 programs: environment crates # P4Runtime's .proto files are in the environment
 	@.venv/bin/python scripts/build
 
-test test-long: build
+test: test-parts
+	TIMES=$(TIMES) scripts/test
+
+test-long: test-parts
+	TIMES=$(TIMES) scripts/test --long
+
+test-parts: build
 	@scripts/debian-packages test film
 	@scripts/environment test docs notebooks release
 	@scripts/environment --shell
-	TIMES=$(TIMES) scripts/test $(if $(filter test-long,$@),--long)
 
 # npm writes this file when all packages are there.
 $(NODE): web/package-lock.json
